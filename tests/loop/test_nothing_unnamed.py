@@ -21,6 +21,7 @@ import uuid
 from dataclasses import dataclass, field
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils.facts.untouched import trace_of_use
 from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
@@ -31,6 +32,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out i
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import table_uuid
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import FILESYSTEMS
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, Mounted, merged, new_disk, run, schema
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
@@ -392,3 +394,19 @@ def test_a_refusal_for_one_disk_keeps_all_others_from_being_written(bed: Bed, tm
     assert report.problem is not None
     assert (report.done, report.pending) == ((), ())
     assert bed.now() == before
+
+
+MOUNTED = {"ext4": 64, "ext3": 64, "ext2": 64, "xfs": 320, "btrfs": 120}
+
+
+@pytest.mark.parametrize("kind", [*MOUNTED, "vfat", "f2fs"])
+def test_each_file_system_tells_whether_it_was_mounted(loops: Loops, tmp_path: pathlib.Path, kind: str) -> None:
+    """This kernel has no FAT and no F2FS: of these only what mkfs leaves is seen."""
+    size = MOUNTED.get(kind, 64)
+    device = new_disk(loops, size)
+    run(*FILESYSTEMS[kind].make_command(device, "12ab-34cd" if kind == "vfat" else str(uuid.uuid4()), "", ()))
+    assert trace_of_use(LocalMachine(), device, size * MIB, kind, must_be_blank=False) is None
+    if kind in MOUNTED:
+        with Mounted(device, tmp_path / "mounted"):
+            pass
+        assert trace_of_use(LocalMachine(), device, size * MIB, kind, must_be_blank=False) == "it was mounted"

@@ -30,8 +30,8 @@ _XFS_RECORD = struct.Struct(">I8xI")
 _XFS_RECORD_MAGIC = 0xFEEDBABE
 _LOG_BLOCK = 512
 _BTRFS_UUID_TREE = struct.Struct("<Q")
-_F2FS_PLACES = struct.Struct("<I8xI")
-"""At 12 of the superblock: the logarithm of the bytes of a block, and of the blocks of a segment; at 80 where checkpoints begin."""
+_F2FS_PLACES = struct.Struct("<II52xI")
+"""At 16 of the superblock: the logarithms of the bytes of a block and of the blocks of a segment; where checkpoints begin."""
 _FAT_PLACES = struct.Struct("<HBHB14xI4xI")
 """At 11: bytes of a sector, sectors of a cluster, reserved sectors, copies of the FAT; sectors of one; the first cluster of the root."""
 _FAT_ENTRY = 32
@@ -97,8 +97,7 @@ def _btrfs(read: _Read) -> t.Optional[str]:
 
 
 def _f2fs(read: _Read) -> t.Optional[str]:
-    bits, of_segment = _F2FS_PLACES.unpack(read(1024 + 12, _F2FS_PLACES.size))
-    (checkpoint,) = struct.unpack("<I", read(1024 + 80, 4))
+    bits, of_segment, checkpoint = _F2FS_PLACES.unpack(read(1024 + 16, _F2FS_PLACES.size))
     if bits != 12 or of_segment > 16:
         return None
     (version,) = struct.unpack("<Q", read((checkpoint + (1 << of_segment)) << bits, 8))

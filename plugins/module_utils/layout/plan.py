@@ -33,7 +33,7 @@ from .disks import FoundDisk, check_fingerprint, find_disks
 from .gate import Given, check_steps
 from .least import too_small_here
 from .losses import DiskLoss, find_losses
-from .partitions import Conditions, Status, TablePlan, condemn, gone_partitions, is_begun, is_emptied, lose, match_disk, plan_table
+from .partitions import Conditions, Status, TablePlan, condemn, gone_partitions, is_begun, is_emptied, is_ours, lose, match_disk, plan_table
 from .present import Present
 from .protected import Protection, unmatched
 from .salted import with_salts
@@ -193,10 +193,21 @@ def _own_work(draft: _Draft) -> frozenset[str]:
 
 
 def _own_groups(draft: _Draft) -> frozenset[str]:
-    """Return the names of the physical volumes of the layout's own groups that are there; one that lacks a disk for good is made again."""
-    names = {group.name for group in draft.layout.groups}
-    below = _kept(draft)
+    """Return the names of what may be destroyed although it lacks a part: physical volumes of the layout's own groups that are there.
+
+    Where a run is to be completed it may be anything: what it lacks may be on a disk that this run has emptied.
+    """
+    if any(_is_resumed(table.disk, draft) for table in draft.tables):
+        return frozenset(draft.present.tree.devices)
+    names, below = {group.name for group in draft.layout.groups}, _kept(draft)
     return frozenset(str(volume.device) for volume in draft.present.physical if volume.group in names and volume.device in below)
+
+
+def _is_resumed(disk: FoundDisk, draft: _Draft) -> bool:
+    """Return whether a run that had begun with a disk may have been cut off: the table is ours, and not all of it is there and finished."""
+    here = [match for stack in draft.stacks for match in stack.matches if match.disk is disk]
+    lacks = is_ours(disk, here, draft.present.tree) and any(match.status is not Status.KEPT for match in here)
+    return lacks or is_begun(disk) or is_emptied(disk)
 
 
 @dataclass(frozen=True)
