@@ -11,19 +11,34 @@ import typing as t
 import pytest
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
-from ansible_collections.bareon.allocator.tests.vm.test_disk_layout import GIB, assert_same, by_hand, filesystem, group, part
 
 Plain = dict[str, t.Any]
 Plugged = t.Callable[[t.Sequence[Disk]], LayoutHost]
 
-ONE, TWO = (Disk(serial, GIB, "scsi") for serial in ("ONE", "TWO"))
+ONE, TWO = (Disk(serial, 1024**3, "scsi") for serial in ("ONE", "TWO"))
 PRECIOUS = "/mnt/precious"
+
+
+def schema(*disks: Disk, size: int, **lists: list[Plain]) -> Plain:
+    """Return a static schema with a partition of so many MiB on each disk, and the other lists as they are given."""
+    parts = [{"name": part(disk), "count": 1, "begin": 1, "end": 1 + size, "space_id": "os"} for disk in disks]
+    return {"parteds": [{"name": disk.link, "disk_id": disk.link, "partitions": [one]} for disk, one in zip(disks, parts)], **lists}
+
+
+def part(disk: Disk) -> str:
+    return f"{disk.link}-part1"
+
+
+def assert_same(host: LayoutHost, wanted: Plain) -> None:
+    """Another run finds nothing to do."""
+    again = host.apply(wanted)
+    assert (again["changed"], again["steps"]) == (False, [])
 
 
 def test_arrays_on_disks_that_once_carried_a_layout_are_kept(layout_host: Plugged) -> None:
     """mdadm leaves a copy of our tables, and its superblock lies over the other one: running or stopped, with each metadata."""
     host = layout_host([ONE, TWO])
-    old = {**by_hand({ONE: [("one", 200)], TWO: [("two", 200)]}), "fss": [filesystem(part(disk, 1), "ext4") for disk in (ONE, TWO)]}
+    old = schema(ONE, TWO, size=200, fss=[{"device": part(disk), "fs_type": "ext4"} for disk in (ONE, TWO)])
     for metadata in ("1.2", "1.0", "1.1"):
         host.apply(old, wipe=[ONE.link, TWO.link])
         options = f"--run --metadata={metadata} --level=1 --raid-devices=2 --homehost=any --bitmap=none"
@@ -45,9 +60,10 @@ def test_arrays_on_disks_that_once_carried_a_layout_are_kept(layout_host: Plugge
 @pytest.mark.parametrize("used", [False, True])
 def test_a_volume_of_a_run_that_failed_is_kept_once_somebody_uses_it(layout_host: Plugged, used: bool) -> None:
     host = layout_host([ONE])
-    lists = group("tank", {"first": 100, "second": 400}, part(ONE, 1))
-    filesystems = [filesystem("/dev/mapper/tank-first", "ext4"), filesystem("/dev/mapper/tank-second", "xfs")]
-    wanted: Plain = {**by_hand({ONE: [("os", 900)]}), **lists, "fss": filesystems}
+    volumes = [{"name": name, "vgname": "tank", "size": size} for name, size in (("first", 100), ("second", 400))]
+    filesystems = [{"device": f"/dev/mapper/tank-{name}", "fs_type": kind} for name, kind in (("first", "ext4"), ("second", "xfs"))]
+    groups = [{"name": "tank", "pvnames": [part(ONE)]}]
+    wanted = schema(ONE, size=900, pvs=[{"name": part(ONE)}], vgs=groups, lvs=volumes, fss=filesystems)
     host.shell("printf '#!/bin/sh\\nexit 1\\n' >/usr/local/sbin/mkfs.xfs; chmod +x /usr/local/sbin/mkfs.xfs")
     assert host.attempt(wanted)["failed"]
     host.shell(f"rm /usr/local/sbin/mkfs.xfs; mount /dev/mapper/tank-first /mnt; echo data >{PRECIOUS}; umount /mnt")
