@@ -86,7 +86,8 @@ _value:
     - C(containers) with C(name), C(source), C(key_file), C(options), C(line) and C(configured), and C(arrays) with C(name), C(uuid),
       C(metadata), C(line) and C(configured).
     - Mounts, swaps and containers have C(origins), where each of their options comes from.
-    - C(boot_settings) with the C(text) of C(/etc/bareon/boot_settings.json), its C(path) and C(configured).
+    - C(boot_settings) with the C(text) of C(/etc/bareon/boot_settings.json), its C(path) and C(configured). C(before_tables) is what that
+      has to be before the tables are written, so that a run that was cut off can go on; C(prepared) says whether it is.
   type: dict
   sample:
     mounts:

@@ -31,6 +31,14 @@ class Remembered:
     key_file: str = ""
     given: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def beside(self, before: Remembered | None) -> Remembered:
+        """Return what is remembered until the line is written: then a run that was cut off knows of its words that an option gave them."""
+        if before is None:
+            return self
+        options = dict.fromkeys((*before.given, *self.given))
+        given = {option: tuple(dict.fromkeys((*before.given.get(option, ()), *self.given.get(option, ())))) for option in options}
+        return Remembered(before.options, before.key_file, given)
+
 
 Memory = Mapping[str, Mapping[str, Remembered]]
 """By kind of line, and by mount point, device or container."""

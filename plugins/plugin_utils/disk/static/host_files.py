@@ -99,7 +99,9 @@ def host_files(layout: Layout, settings: Settings, present: Texts | None = None)
             if entry.get("crypttab_enabled", True)
         ],
     }
-    memory = write_boot_settings({kind: {**remembers[kind], **_to_remember(lines[kind], remembers[kind])} for kind in lines})
+    new = {kind: _to_remember(lines[kind], remembers[kind]) for kind in lines}
+    memory = write_boot_settings({kind: {**remembers[kind], **new[kind]} for kind in lines})
+    both = {kind: {**remembers[kind], **{name: one.beside(remembers[kind].get(name)) for name, one in new[kind].items()}} for kind in lines}
     return {
         **{kind: [_without_memory(line) for line in found] for kind, found in lines.items()},
         "arrays": [
@@ -108,7 +110,10 @@ def host_files(layout: Layout, settings: Settings, present: Texts | None = None)
             if entry.get("mdadm_conf_enabled", True)
         ],
         "boot_settings": [
-            {"path": BOOT_SETTINGS, "text": memory, "configured": memory == write_boot_settings(remembers)},
+            {
+                **{"path": BOOT_SETTINGS, "text": memory, "configured": memory == write_boot_settings(remembers)},
+                **{"before_tables": write_boot_settings(both), "prepared": both == remembers},
+            },
         ],
     }
 

@@ -35,8 +35,8 @@ class Host:
     def __init__(self, fstab: str = "", crypttab: str = "") -> None:
         self.texts = {"/etc/fstab": fstab, "/etc/crypttab": crypttab}
 
-    def run(self, made: dict[str, t.Any] | None = None, **settings: t.Any) -> list[str]:
-        """Return the paths of the tables that a run changes."""
+    def run(self, made: dict[str, t.Any] | None = None, cut: int | None = None, **settings: t.Any) -> list[str]:
+        """Return the paths of the tables that a run changes; it may be cut off after some of the files that it writes."""
         found = host_files(made or layout(), Settings(**settings), self.texts)
         fields = ("src", "path", "fstype", "opts", "dump", "passno")
         lines = [Entry(*(one[field] for field in fields)) for one in found["mounts"] if not one["configured"]]
@@ -45,7 +45,9 @@ class Host:
         (memory,) = found["boot_settings"]
         wanted = Tables(tuple(lines), tuple(containers), boot_settings=None if memory["configured"] else memory["text"])
         changes = changed_tables(wanted, {path: self.texts.get(path) for path in wanted.paths})
-        self.texts |= {change.path: change.after for change in changes}
+        writes = [] if memory["prepared"] else [(MEMORY, memory["before_tables"])]
+        for path, text in [*writes, *((change.path, change.after) for change in changes)][:cut]:
+            self.texts[path] = text
         return [change.path for change in changes]
 
     def options(self) -> tuple[str, str]:
@@ -107,6 +109,22 @@ def test_an_option_takes_back_what_it_gave_and_nothing_that_was_there_before() -
     assert host.run(layout(fstab_options="-nofail"), crypttab_options="luks,-discard")[:2] == ["/etc/fstab", "/etc/crypttab"]
     assert host.options() == ("noatime", "none luks")
     assert host.run(layout(fstab_options="-nofail"), crypttab_options="luks,-discard") == []
+
+
+@pytest.mark.parametrize("cut", range(4))
+def test_a_run_that_was_cut_off_can_be_run_again_and_taken_back(cut: int) -> None:
+    given: dict[str, t.Any] = {"nofail": ("/srv",), "crypttab_options": "luks,discard"}
+    plain = ("defaults", "none luks")
+    host = Host("UUID=u-fs /srv ext4 defaults 0 2\n", "data UUID=u-luks none luks\n")
+    host.run(**given, cut=cut)
+    host.run(**given)
+    assert host.options() == ("defaults,nofail", "none luks,discard,nofail")
+    host.run(nofail=(), crypttab_options="luks", cut=cut)
+    # The next run may have no options at all, which changes nothing.
+    host.run()
+    host.run(nofail=(), crypttab_options="luks")
+    assert host.options() == plain
+    assert host.run(nofail=(), crypttab_options="luks") == []
 
 
 def test_lines_that_were_lost_come_back_as_they_were() -> None:
