@@ -42,7 +42,7 @@ def test_arrays_on_disks_that_once_carried_a_layout_are_kept(layout_host: Plugge
     for metadata in ("1.2", "1.0", "1.1"):
         host.apply(old, wipe=[ONE.link, TWO.link])
         options = f"--run --metadata={metadata} --level=1 --raid-devices=2 --homehost=any --bitmap=none"
-        host.shell(f"yes | mdadm --create /dev/md/theirs {options} {ONE.link} {TWO.link}; udevadm settle")
+        host.shell(f"mdadm --create /dev/md/theirs {options} {ONE.link} {TWO.link}; udevadm settle")
         host.shell(f"mkfs.ext4 -q -F /dev/md/theirs; mount /dev/md/theirs /mnt; echo data >{PRECIOUS}; umount /mnt; sync")
         running = [host.refuse(old), host.refuse(old, wipe=[TWO.link])]
         host.shell("mdadm --stop /dev/md/theirs; udevadm settle")
