@@ -5,6 +5,7 @@
 """What comes before the score: instances that are down because their node is, then limits that are broken now.
 
     came_up = rescue(walk, first)            # within all limits, then where N+1 or soft limits break
+    left = empty(walk)                       # the same for what is on drained nodes
     mend(walk)                               # the moves by which broken limits are so by less
 
 Both go on from where the walk is. N+1 on shared storage may get worse for them, if that is not to be kept (`Redundancy`).
@@ -50,6 +51,28 @@ def rescue(walk: Walk, first: Callable[[float], float]) -> bool:
     trials = iter(range(_MAKE_ROOM))
     while any(_make_room(walk, instance, lenient, trials) for instance in walk.down() if models[instance].uses_memory):
         continue
+    if len(walk.made) > made:
+        walk.take_as_given()
+    walk.walled = walk.reserve is not None
+    return len(walk.made) > made
+
+
+def empty(walk: Walk) -> bool:
+    """Bring what is left behind off drained nodes, where soft limits break if there is no other way; return whether any of it goes."""
+    left = walk.left_behind()
+    if not left:
+        return False
+    made = len(walk.made)
+    lenient = MoveEvaluator(walk.state, walk.scorer, MoveRules.of_start(walk.state, empties=True), walk.options.moves)
+    kept = walk.options.redundancy == Redundancy.KEEP
+    for evaluator, walled in ((walk.evaluator, kept), (lenient, kept)):
+        walk.walled = walled
+        for instance in walk.left_behind():
+            before, now = walk.first_things(), len(walk.made)
+            cost, flags = walk.cost, walk.state.fails_n1.copy()
+            if _bring_up(walk, instance, evaluator) and walk.first_things() >= before:
+                walk.back(walk.made[now:], cost, flags)
+                del walk.made[now:]
     if len(walk.made) > made:
         walk.take_as_given()
     walk.walled = walk.reserve is not None

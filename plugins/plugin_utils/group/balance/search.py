@@ -33,7 +33,7 @@ from ..cluster.moves import Move, MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
 from .chains import refine
-from .first_things import mend, mend_at_any_rate, rescue
+from .first_things import empty, mend, mend_at_any_rate, rescue
 from .hbal import HbalOptions, steps_like_hbal
 from .model import Balanced, BalanceOptions, Redundancy
 from .sets import move_sets
@@ -112,7 +112,7 @@ def _finished(search: Walk) -> Walk:
     """Return a search that has gone on to its end."""
     refine(search)
     search.descend()
-    if rescue(search, float.__neg__) | mend_at_any_rate(search):
+    if rescue(search, float.__neg__) | empty(search) | mend_at_any_rate(search):
         search.settle()
         refine(search)
     return search

@@ -21,7 +21,7 @@ from ..metrics.limits import Bounds
 from ..metrics.score import Scorer
 from ..metrics.shared_redundancy import SharedReserve
 from ..metrics.together import sets_together
-from ..neighbourhood.excess import Mending, MovedExcess, excess_of
+from ..neighbourhood.excess import Mending, MovedExcess, hard_excess_of, tags_in_conflict
 from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator
 from ..neighbourhood.price import Home, PlacementPrice, Prices
@@ -45,8 +45,8 @@ _SMALL = 24
 """Nodes of groups in which other ways are tried where N+1 on shared storage has been in the way, or instances stay down."""
 
 _EXCESS_DIGITS = 9
-FirstThings = tuple[int, int, float, int, int]
-"""Running instances that are down, all that are, broken limits, who is left on nodes to be emptied, nodes that fail N+1 of mirrors."""
+FirstThings = tuple[int, int, float, int, int, int]
+"""Running instances that are down, all that are, broken limits, instances on nodes to be emptied, nodes that fail N+1 of mirrors, tags."""
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
@@ -89,12 +89,13 @@ class Walk:
 
     def leaves_behind(self) -> bool:
         """Return whether an instance that may move still has a node that is offline."""
-        return self._left_behind() > 0
+        return bool(self.left_behind())
 
-    def _left_behind(self) -> int:
-        """Return how many instances that may move still have a node that is offline or drained."""
+    def left_behind(self) -> list[int]:
+        """Return the instances that may move and still have a node that is offline or drained."""
         dark = np.append(self.state.offline, False)
-        return int((dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]).sum())
+        found: list[int] = self.instances[dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]].tolist()
+        return found
 
     def is_small(self) -> bool:
         """Return whether there are so few nodes that several ways can be tried."""
@@ -109,8 +110,9 @@ class Walk:
         state, members = self.state, self.scorer.members
         down = self.down()
         running = sum(state.facts.instances.models[instance].uses_memory for instance in down)
-        excess = round(excess_of(state, members), _EXCESS_DIGITS)
-        return running, len(down), excess, self._left_behind(), int(state.fails_n1[self.scorer.online].sum())
+        excess = round(hard_excess_of(state, members), _EXCESS_DIGITS)
+        failing = int(state.fails_n1[self.scorer.online].sum())
+        return running, len(down), excess, len(self.left_behind()), failing, tags_in_conflict(state, members)
 
     def rank(self) -> tuple[FirstThings, float]:
         """Return how good the placement is, the less the better: the first things, then its cost."""

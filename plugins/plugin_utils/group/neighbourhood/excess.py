@@ -30,8 +30,23 @@ _MENDED = np.isin(LIMITED, (Quantity.MEMORY, Quantity.DISK, Quantity.CPUS, Quant
 
 def excess_of(state: ClusterState, nodes: Integers) -> float:
     """Return by how much limits are broken at nodes that are up: shares of what each node has, tags and rules in conflict as one each."""
-    slots = np.maximum(state.tag_counts[nodes] - state.facts.slots.limit[nodes], 0) * ~state.offline[nodes][:, None]
-    return float(_over(state, nodes).sum() + slots.sum())
+    return float(_over(state, nodes).sum() + _slots_over(state, nodes).sum())
+
+
+def hard_excess_of(state: ClusterState, nodes: Integers) -> float:
+    """Return the same without exclusion tags, which are soft."""
+    return float(_over(state, nodes).sum() + _slots_over(state, nodes)[:, state.facts.slots.soft :].sum())
+
+
+def tags_in_conflict(state: ClusterState, nodes: Integers) -> int:
+    """Return how many primaries too many nodes that are up have for exclusion tags."""
+    return int(_slots_over(state, nodes)[:, : state.facts.slots.soft].sum())
+
+
+def _slots_over(state: ClusterState, nodes: Integers) -> Floats:
+    """Return [K, T]: how many primaries too many there are for tags and rules; none at nodes that are offline."""
+    over: Floats = np.maximum(state.tag_counts[nodes] - state.facts.slots.limit[nodes], 0) * ~state.offline[nodes][:, None]
+    return over
 
 
 def broken_rows(state: ClusterState, nodes: Integers) -> Integers:

@@ -36,7 +36,9 @@ class MoveRules:
     apart: bool = False
     """Whether those that are to be together may be apart for now, because all of them will move."""
     rescues: bool = False
-    """Whether what is on nodes that do not answer may break soft limits."""
+    """Whether what is on nodes that are marked offline may break soft limits."""
+    empties: bool = False
+    """Whether what is on drained nodes may."""
 
     @classmethod
     def of_htools(cls, state: ClusterState) -> MoveRules:
@@ -44,9 +46,9 @@ class MoveRules:
         return cls(Bounds.of_htools(state), like_hbal=True)
 
     @classmethod
-    def of_start(cls, state: ClusterState, *, apart: bool = False, rescues: bool = False) -> MoveRules:
+    def of_start(cls, state: ClusterState, *, apart: bool = False, rescues: bool = False, empties: bool = False) -> MoveRules:
         """Return those by which nothing gets worse than in `state`."""
-        return cls(Bounds.of_start(state), like_hbal=False, apart=apart, rescues=rescues)
+        return cls(Bounds.of_start(state), like_hbal=False, apart=apart, rescues=rescues, empties=empties)
 
 
 class MovedLimits:
@@ -60,7 +62,7 @@ class MovedLimits:
         self._planned = state.facts.forthcoming
         self._dark = state.dark
         self._apart = rules.apart
-        self._rescued = state.offline & rules.like_hbal | state.dark & rules.rescues
+        self._rescued = state.offline & rules.like_hbal | state.dark & rules.rescues | state.drained & rules.empties
 
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
         """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
