@@ -12,6 +12,7 @@ process.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,8 +26,9 @@ from ..metrics.score import ScoreMode, Scorer
 from ..plan.order import Budget, Guard, follow, order
 from ..plan.stages import Plan, stages
 from .hbal import HbalOptions, steps_like_hbal
-from .model import BalanceOptions, Refused
+from .model import BalanceOptions, Redundancy, Refused
 from .search import balance
+from .walk import FirstThings, Walk
 from .watch import Watch
 
 
@@ -74,6 +76,12 @@ def _plan_balanced(
     budget = Budget(options.prices.most_data, options.prices.most_moves)
     way = order(state, targets, guard, budget)
     moves = way.moves
+    if way.blocked and reserves and options.redundancy == Redundancy.PRICE:
+        # What comes before N+1 on shared storage may cost some of it on the way, too.
+        freer = dataclasses.replace(guard, reserves={})
+        found_way = order(state, targets, freer, budget)
+        if _left_wrong(state, found_way.moves, assignment.group, options) < _left_wrong(state, moves, assignment.group, options):
+            way, moves, guard = found_way, found_way.moves, freer
     if way.blocked:
         # The search itself has found a way, which copies more: some of its instances move more than once.
         scorer = Scorer(state, options.score, state.group_nodes(assignment.group))
@@ -83,6 +91,11 @@ def _plan_balanced(
         moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, options))
     plan = stages(state, moves, guard, assignment.most_at_node)
     return group_plan(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time, found.refused)
+
+
+def _left_wrong(state: ClusterState, moves: tuple[Move, ...], group: int, options: BalanceOptions) -> FirstThings:
+    """Return how much is wrong of the first things after moves."""
+    return Walk(after_moves(state, moves), group, options).first_things()
 
 
 def _cost(state: ClusterState, scorer: Scorer, moves: tuple[Move, ...], options: BalanceOptions) -> float:
