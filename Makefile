@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -178,6 +178,9 @@ test-roles: $(DEVELOP) ## Carry moves out by the roles in every way, against sta
 
 test-roles-short: $(DEVELOP) ## Of test-roles what takes a minute
 	$(BIN)/python -m pytest -q -m short tests/roles
+
+test-lying-host: $(DEVELOP) ## Draw lies of a host against every playbook and both roles; DRAWS=20 for more of them
+	TEST_LYING_HOST_DRAWS=$(or $(DRAWS),5) $(BIN)/python -m pytest -n auto -q tests/unit/test_lying_host.py
 
 test-dask: $(DEVELOP) ## Plan on a Dask cluster whose processes have an environment of their own; `make unit` has it in this one
 	TEST_DASK_PYTHON="$$(tests/utils/dask-venv)" $(BIN)/python -m pytest -q tests/unit/plugins/plugin_utils/common/test_parallel.py \

@@ -22,6 +22,8 @@ from ..plugin_utils.common.variables import without_facts
 class ActionModule(PlanningAction):
     """pinned_options: the values of variables, none of which is a fact."""
 
+    NEEDS_LIBRARIES = False
+
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         "options": {"type": "list", "elements": "str", "required": True},
         "prefix": {"type": "str", "default": ""},
