@@ -40,6 +40,6 @@ class ActionModule(PlanningAction):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the moves."""
         loaded = load_any_cluster(arguments, self._loader.path_dwim)
-        resources = Resources(scheduler=arguments["scheduler"] or "", workers=arguments["workers"])
+        resources = Resources.of(arguments)
         run = in_parallel(resources, self.show_progress, [group.name for group in loaded.cluster.groups])
         return run_redistribute(loaded, arguments, run)

@@ -17,7 +17,15 @@ options:
     type: int
     default: 0
   scheduler:
-    description: The address of a Dask cluster to work on the groups instead. Certificates for C(tls://) are set in Dask's own configuration
-      on the controller.
+    description:
+      - The address of a Dask cluster to work on the groups instead, such as V(tls://scheduler.example.com:8786). Certificates are set in
+        Dask's own configuration on the controller.
+      - Workers answer with JSON, which is checked. The controller reads no pickle of theirs.
     type: str
+  insecure:
+    description:
+      - Whether O(scheduler) may be an address without TLS, such as C(tcp://). Whoever can write to such a connection can run anything on
+        the workers, and answer in their place.
+    type: bool
+    default: false
 """

@@ -123,7 +123,7 @@ class Item:
         """Return one of the choices."""
         choices = tuple(choices)
         value = self.text(key, default)
-        if value and value not in choices and value != default:
+        if value not in choices and value != default and (value or self.is_right(key)):
             self.mistake(key, f"must be one of {', '.join(choices)}, not {value!r}")
         return value
 

@@ -102,4 +102,6 @@ def filesystem_uuid(fs_type: str, below: str) -> str:
 
 
 def _derive(*parts: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, "\0".join(part.lower() for part in parts)))
+    # What no file can hold, half of a surrogate pair, is refused where it stands in a schema, by its place.
+    text = "\0".join(part.lower() for part in parts)
+    return str(uuid.uuid5(_NAMESPACE, text.encode("utf-8", "backslashreplace").decode()))

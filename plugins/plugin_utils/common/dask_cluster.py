@@ -5,9 +5,9 @@
 """A Dask cluster as an executor of concurrent.futures that runs this collection's functions.
 
 The code goes to the workers as an archive with each job, since collections are no packages that could be installed there:
-nothing of it stays with the scheduler, and workers that come later get it, too. Jobs and results pass the scheduler as
-bytes, and what is called there is a function of Python, so that it needs neither the code nor its libraries; workers need
-the libraries. Certificates for an address with `tls://` are those of Dask's own configuration.
+nothing of it stays with the scheduler, and workers that come later get it, too. Jobs pass the scheduler as bytes, answers as
+JSON, and what is called there is a function of Python, so that it needs neither the code nor its libraries; workers need
+the libraries. No pickle of theirs is read here. Certificates for an address with `tls://` are those of Dask's own configuration.
 Dask is optional: only what asks for a cluster loads it, which takes a second.
 """
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import json
 import pathlib
 import typing as t
 import warnings
@@ -24,9 +25,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 
-from . import dask_worker
+from . import answers, dask_worker
 from .errors import Unavailable
 from .libraries import REQUIREMENTS
+from .unpickled import nothing_unpickled
 
 CODE = pathlib.Path(__file__).resolve().parents[1]
 PACKAGE = "ansible_collections/bareon/allocator/plugins/plugin_utils"
@@ -56,7 +58,7 @@ class ClusterExecutor(Executor):
         done = self._pool.submit(eval, _AT_WORKER, {**self._code, "job": cloudpickle.dumps((fn, arguments, named))})
         future: Future[t.Any] = Future()
         future.add_done_callback(lambda ours: done.cancel() if ours.cancelled() else None)
-        done.add_done_callback(lambda theirs: _pass_on(theirs, future))
+        done.add_done_callback(lambda theirs: _pass_on(theirs, future, fn))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -74,7 +76,7 @@ def cluster_executor(address: str) -> Iterator[tuple[Executor, int]]:
         import distributed
     except ImportError as error:
         raise Unavailable(f"scheduler {address}: a Dask cluster needs the Python library {error.name} on the controller") from error
-    with warnings.catch_warnings():
+    with nothing_unpickled(), warnings.catch_warnings():
         # Bytes are all that is exchanged, so that versions may differ.
         warnings.simplefilter("ignore")
         try:
@@ -123,30 +125,33 @@ def archive_name(archive: bytes) -> str:
     return f"{dask_worker.UNPACKED}{hashlib.sha256(archive).hexdigest()[:12]}"
 
 
-def _pass_on(theirs: Future[bytes], ours: Future[t.Any]) -> None:
+def _pass_on(theirs: Future[t.Any], ours: Future[t.Any], job: Callable[..., t.Any]) -> None:
     """Complete our future as theirs was; one that was cancelled meanwhile stays so."""
-    import cloudpickle
-    import distributed
-
     if theirs.cancelled():
         ours.cancel()
         return
     if not ours.set_running_or_notify_cancel():
         return
     error = theirs.exception()
-    if isinstance(error, distributed.KilledWorker):
-        ours.set_exception(
-            Unavailable(f"the Dask cluster has lost the workers that a job ran on, perhaps because they ran out of memory: {error}")
-        )
-    elif error is not None:
-        ours.set_exception(error)
-    else:
-        _complete(ours, *cloudpickle.loads(theirs.result()))
+    if error is not None:
+        ours.set_exception(Unavailable(_why(error)))
+        return
+    try:
+        outcome, content = json.loads(theirs.result())
+        if outcome == "returned":
+            ours.set_result(answers.read(job, content))
+        elif outcome == "raised":
+            ours.set_exception(answers.read_error(content))
+        else:
+            ours.set_exception(Unavailable(f"the Dask cluster cannot run this collection: {content}"))
+    except (RecursionError, TypeError, ValueError) as unread:
+        ours.set_exception(Unavailable(f"a worker of the Dask cluster answers with something else than was asked for: {unread}"))
 
 
-def _complete(ours: Future[t.Any], outcome: str, content: t.Any) -> None:
-    """Complete our future by what a worker tells of a job."""
-    if outcome == "returned":
-        ours.set_result(content)
-    else:
-        ours.set_exception(Unavailable(f"the Dask cluster cannot run this collection: {content}") if outcome == "refused" else content)
+def _why(error: BaseException) -> str:
+    """Return why a job has no answer. Errors of the cluster itself are pickles, of which only the name of one matters."""
+    told = error.args[0] if error.args else ""
+    if isinstance(told, bytes) and b"KilledWorker" in told:
+        return "the Dask cluster has lost the workers that a job ran on, perhaps because they ran out of memory"
+    shown = "its error is not read" if isinstance(told, bytes) else str(error)
+    return f"a worker of the Dask cluster failed before it could answer; see its log ({shown})"

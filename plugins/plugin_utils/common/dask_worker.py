@@ -12,22 +12,24 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import os
 import platform
 import sys
 import threading
-import typing as t
 import uuid
 import zipfile
 
 UNPACKED = "bareon_allocator-"
 """How the names of folders begin that code is unpacked into."""
 _OURS = "ansible_collections"
-_LIBRARIES = "ansible_collections.bareon.allocator.plugins.plugin_utils.common.libraries"
+_COMMON = "ansible_collections.bareon.allocator.plugins.plugin_utils.common"
 
 
-def call(archive: bytes, name: str, job: bytes) -> bytes:
-    """Return what became of a job, pickled: ("returned", result), ("raised", its exception) or ("refused", why it cannot run).
+def call(archive: bytes, name: str, job: bytes) -> str:
+    """Return what became of a job, as JSON: ["returned", result], ["raised", its exception] or ["refused", why it cannot run].
+
+    Results and exceptions are as common/answers.py writes them.
 
     A job is (function, arguments, named arguments), pickled; `archive` is a ZIP of the code with `name` as its version.
     """
@@ -40,21 +42,14 @@ def call(archive: bytes, name: str, job: bytes) -> bytes:
         _make_importable(os.path.join(worker.local_directory, name), archive)
         try:
             function, arguments, named = cloudpickle.loads(job)
-            importlib.import_module(_LIBRARIES).refuse_missing()
+            importlib.import_module(f"{_COMMON}.libraries").refuse_missing()
+            answers = importlib.import_module(f"{_COMMON}.answers")
         except Exception as error:
-            return _pickled(("refused", f"the worker {worker.address}, which is Python {platform.python_version()}: {error}"))
+            return json.dumps(["refused", f"the worker {worker.address}, which is Python {platform.python_version()}: {error}"])
     try:
-        outcome = ("returned", function(*arguments, **named))
+        return json.dumps(["returned", answers.written(function, function(*arguments, **named))])
     except Exception as error:
-        outcome = ("raised", error)
-    return _pickled(outcome)
-
-
-def _pickled(outcome: tuple[str, t.Any]) -> bytes:
-    import cloudpickle
-
-    pickled: bytes = cloudpickle.dumps(outcome)
-    return pickled
+        return json.dumps(["raised", answers.written_error(error)])
 
 
 def _make_importable(folder: str, archive: bytes) -> None:

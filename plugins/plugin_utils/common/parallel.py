@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 
 from .dask_cluster import cluster_executor
-from .errors import Unavailable
+from .errors import InputError, Mistake, Unavailable
+from .kinds import shown
 
 Task = t.TypeVar("Task")
 Result = t.TypeVar("Result")
@@ -35,6 +36,7 @@ Job = Callable[[Task, t.Union[float, None]], Result]
 
 HEARTBEAT = 10.0
 """Seconds after which progress is told although nothing has happened."""
+_ENCRYPTED = ("tls://", "wss://")
 _GRACE = 0.2
 _LEAST_GRACE = 5.0
 
@@ -49,6 +51,18 @@ class Resources:
     scheduler: str = ""
     workers: int = 0
     seconds: float | None = None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, t.Any], seconds: float | None = None) -> Resources:
+        """Return what the options `scheduler`, `insecure` and `workers` say. Raises InputError for a scheduler without TLS.
+
+        Whoever can write to such a connection runs what they like on the workers, and answers in their place.
+        """
+        scheduler = arguments.get("scheduler") or ""
+        if scheduler and not scheduler.startswith(_ENCRYPTED) and not arguments.get("insecure"):
+            says = "which is neither encrypted nor authenticated; use tls://, or, in a network of your own, insecure: true"
+            raise InputError([Mistake("scheduler", f"is {shown(scheduler)}, {says}")])
+        return cls(scheduler, arguments.get("workers") or 0, seconds)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,11 @@ CLUSTER_CONSTRAINTS: Mapping[str, t.Any] = {
     "required_one_of": [("cluster", "source")],
 }
 SCORE_ARGUMENTS: Mapping[str, t.Any] = {"score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"}}
-PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {"workers": {"type": "int", "default": 0}, "scheduler": {"type": "str"}}
+PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {
+    "workers": {"type": "int", "default": 0},
+    "scheduler": {"type": "str"},
+    "insecure": {"type": "bool", "default": False},
+}
 BALANCING_ARGUMENTS: Mapping[str, t.Any] = {
     "max_data": {"type": "str"},
     "min_gain": {"type": "float"},

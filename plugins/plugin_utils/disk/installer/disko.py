@@ -16,6 +16,7 @@ import typing as t
 
 from ....module_utils.storage.filesystems import FILESYSTEMS
 from ....module_utils.storage.zfs import Vdev
+from ...common.errors import InputError, Mistake
 from .layout import Array, Container, Dataset, Disk, Filesystem, Group, Layout, Pool, Subvolume, Vdevs, Zpool
 from .losses import Losses, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
 from .write import Target
@@ -161,7 +162,12 @@ def _content(device: str, layout: Layout, losses: Losses, password_file: str | N
 
 def _filesystem(filesystem: Filesystem, losses: Losses) -> Nix:
     label = [FILESYSTEMS[filesystem.type].label_option, filesystem.label] if filesystem.label else []
-    words: list[Nix] = [*label, *shlex.split(filesystem.make_options)]
+    try:
+        words: list[Nix] = [*label, *shlex.split(filesystem.make_options)]
+    except ValueError as error:
+        raise InputError(
+            [Mistake(filesystem.space, f"fs_options is {filesystem.make_options!r}, which is no list of words: {error}")]
+        ) from error
     extra: dict[str, Nix] = {"extraArgs": words} if words else {}
     if filesystem.is_swap:
         options: dict[str, Nix] = {"mountOptions": list(filesystem.options.split(","))} if filesystem.options else {}

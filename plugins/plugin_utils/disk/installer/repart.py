@@ -50,10 +50,12 @@ def _choose(layout: Layout, losses: Losses, disk: str | None) -> Disk | None:
     known = ", ".join(one.id for one in layout.disks)
     if disk is not None and not found:
         losses.refuse("disk", f"the plan makes nothing on {disk}; there are {known}")
+    elif not found:
+        losses.refuse("disk", "the plan makes nothing on any disk")
     elif len(found) > 1:
         losses.refuse("disk", f"systemd-repart knows one disk; choose one of {known}")
     else:
-        if found[0].partitions[0].begin != gpt.HEAD:
+        if found[0].partitions and found[0].partitions[0].begin != gpt.HEAD:
             losses.lose(found[0].partitions[0].space, "systemd-repart leaves no gap before the first partition")
         return found[0]
     return None

@@ -62,7 +62,8 @@ def read_profile(path: Path) -> Mapping[str, t.Any]:
     place = f"profile {path.name}"
     try:
         content = _content(path, path.stat().st_mtime_ns)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, OverflowError, RecursionError, TypeError, ValueError, yaml.YAMLError) as error:
+        # A reader of YAML raises more than its own errors: for dates that are none, numbers of thousands of digits, lists as keys.
         raise InputError([Mistake(place, f"cannot be read: {error}")]) from error
     schema = content.get("schema") if isinstance(content, Mapping) else content
     if not isinstance(schema, list):

@@ -45,6 +45,8 @@ def this_run() -> Owner:
 
 def take(record: Path, owner: Owner) -> None:
     """Make a record the owner's; raise InputError while another one has it, or where that cannot be noted."""
+    if not record.name:
+        raise InputError([Mistake("state_file", f"is {str(record)!r}; must be the path of a file")])
     path = record.with_name(f"{record.name}.lock")
     try:
         with open(open_private(path), "a+", encoding="utf-8") as file:

@@ -444,7 +444,7 @@ def read_journal(path: Path) -> tuple[MovePlan, Progress]:
         return plan, Progress(tuple(int(done) for done in told["done"]), jobs, failures)
     except OSError as error:
         says = f"cannot read {path}: {error.strerror or error}"
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         says = f"{path} is not the journal of a plan ({type(error).__name__}: {error}); move it away to start over"
     raise InputError([Mistake("journal", says)])
 

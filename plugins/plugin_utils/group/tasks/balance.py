@@ -185,7 +185,7 @@ def run_balance(
 ) -> Plain:
     """Return what the action group_balance documents; `show` is told how far a lone search is. Raises InputError with all mistakes."""
     request = read_request(loaded.cluster, arguments)
-    resources = Resources(arguments.get("scheduler") or "", arguments.get("workers") or 0, request.seconds)
+    resources = Resources.of(arguments, request.seconds)
     solver = GroupSolver(request, solve, resources, show)
     if request.groups is None:
         plans = worst_groups(request.cluster, request.score, request.most_groups, solver.plans)

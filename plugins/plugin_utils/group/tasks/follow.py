@@ -100,7 +100,7 @@ def run_follow(
 ) -> Followed:
     """Return what the action group_follow documents, and the record from now on. Raises InputError with all mistakes."""
     wanted = _read(loaded.cluster, arguments)
-    resources = Resources(arguments.get("scheduler") or "", arguments.get("workers") or 0, wanted.request.seconds)
+    resources = Resources.of(arguments, wanted.request.seconds)
     run = _Run(wanted, now, lambda request: GroupSolver(request, solve, resources, show))
     chosen = run.choose(settle(record.not_after(now), run.where, now))
     return Followed(run.told(chosen), chosen.record)

@@ -18,6 +18,7 @@ from pathlib import Path
 from ...common.errors import InputError, Mistake
 from ...common.kinds import kind_of
 from ...common.libraries import sa
+from ...common.paths import why_no_path
 
 ENVIRONMENT = "BAREON_DATABASE"
 DRIVERS = {
@@ -100,6 +101,8 @@ def parse_database(database: str | None) -> sa.URL:
     if backend != "sqlite" and url.host and not _PLAIN_HOST.fullmatch(url.host):
         raise _refusal(f"has a host that cannot be one; {_QUOTE}")
     _refuse_options(url, backend)
+    if backend == "sqlite" and (says := why_no_path(url.database or "")):
+        raise _refusal(says)
     if url.drivername == backend or backend in {"mysql", "mariadb"}:
         url = url.set(drivername=DRIVERS[backend])
     try:

@@ -32,9 +32,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, dict[str, t
         ways = {
             "one process": {"workers": 1},
             "two processes": {"workers": 2},
-            "dask": {"scheduler": address},
+            "dask": {"scheduler": address, "insecure": True},
             "no time": {"workers": 2, "time_limit": 0.0},
-            "wrong address": {"scheduler": "tcp://127.0.0.1:9"},
+            "wrong address": {"scheduler": "tcp://127.0.0.1:9", "insecure": True},
         }
         tasks: list[dict[str, t.Any]] = [
             {"name": name, BALANCE: {"source": source, "groups": GROUPS, **way}, "register": f"r{number}", "ignore_errors": True}

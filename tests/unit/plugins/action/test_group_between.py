@@ -38,7 +38,7 @@ TASKS: dict[str, dict[str, t.Any]] = {
     "rolled": {"maintenance": SOURCE},
     "squeezed": {"squeeze": CLUSTER},
     "wrong": {"redistribute": {**CLUSTER, "groups": ["c"]}},
-    "unreachable": {"compress": {**CLUSTER, "scheduler": "tcp://127.0.0.1:1"}},
+    "unreachable": {"compress": {**CLUSTER, "scheduler": "tcp://127.0.0.1:1", "insecure": True}},
 }
 
 

@@ -180,6 +180,8 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
     mistakes = Mistakes()
     table = Table("the documents", [Row(RESOURCES, ListOf(Anything(), "resources"), required=True)], others=True)
     resources = table.read_nested(documents, "", mistakes)[RESOURCES]
+    if not isinstance(documents, Mapping):
+        mistakes.check()
     machines, guests = {}, {}
     for place, resource in ((f"{RESOURCES}[{position}]", resource) for position, resource in enumerate(resources)):
         kind = _ANY.read_nested(resource, place, mistakes)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import multiprocessing
 import os
 import pathlib
@@ -168,6 +170,67 @@ def test_workers_come_and_go(tmp_path):
             solve_each(plan_group, dict.fromkeys(tasks), resources)
         with dask_processes.joined(tmp_path / "two", address):
             assert all(one.result["moves"] for one in solve_each(evacuate_a_group, tasks, resources).values())
+
+
+HARM = "type('Evil', (), {{'__reduce__': lambda self: (exec, ({code!r},))}})()"
+EVIL = {
+    "result": HARM,
+    "bytes": f"__import__('cloudpickle').dumps({HARM})",
+    "within": f"[{HARM}]",
+    "error": f"(_ for _ in ()).throw(Exception({HARM}))",
+    "warning": f"__import__('distributed').get_worker().log_event('warn', dict(message=__import__('cloudpickle').dumps({HARM}))) or '[]'",
+}
+
+
+def answering(monkeypatch, file, way):
+    """Have workers answer with a pickle that writes down which processes have read it."""
+    code = f"import os; open({str(file)!r}, 'a').write(f'{{os.getpid()}} ')"
+    monkeypatch.setattr(dask_cluster, "_AT_WORKER", EVIL[way].format(code=code))
+
+
+def read_by(file):
+    """Return the processes that have read it; those of the cluster may, which trust each other."""
+    return file.read_text().split() if file.exists() else []
+
+
+@pytest.mark.parametrize("way", EVIL)
+def test_no_answer_of_a_worker_makes_anything_run_here(scheduler, tmp_path, monkeypatch, way):
+    answering(monkeypatch, tmp_path / "harm", way)
+    with pytest.raises(Unavailable):
+        solve_each(square, {"a": 1}, Resources(scheduler=scheduler))
+    assert str(os.getpid()) not in read_by(tmp_path / "harm")
+
+
+@pytest.mark.parametrize("way", ["result", "error"])
+def test_such_an_answer_would_run_where_pickles_are_read(scheduler, tmp_path, monkeypatch, way):
+    """The test before would be worth nothing otherwise."""
+    answering(monkeypatch, tmp_path / "harm", way)
+    monkeypatch.setattr(dask_cluster, "nothing_unpickled", contextlib.nullcontext)
+    with contextlib.suppress(Exception):
+        solve_each(square, {"a": 1}, Resources(scheduler=scheduler))
+    assert str(os.getpid()) in read_by(tmp_path / "harm")
+
+
+def says_a_number(_task, _seconds) -> int:
+    return 5
+
+
+@pytest.mark.parametrize("answer", ['"text"', "[1]", "null", "1.5", "true", "x", '{"a": 1}', "[" * 100_000])
+def test_an_answer_of_another_type_is_refused(scheduler, monkeypatch, answer):
+    monkeypatch.setattr(dask_cluster, "_AT_WORKER", repr(json.dumps(["returned", answer])))
+    with pytest.raises(Unavailable, match="something else than was asked for"):
+        solve_each(says_a_number, {"a": 1}, Resources(scheduler=scheduler))
+    monkeypatch.setattr(dask_cluster, "_AT_WORKER", repr(json.dumps(["returned", "5"])))
+    assert solve_each(says_a_number, {"a": 1}, Resources(scheduler=scheduler))["a"].result == 5
+
+
+@pytest.mark.parametrize("address", ["tcp://h:8786", "h:8786", "ws://h:80", "TLS://h:8786", " tls://h:8786", "inproc://x"])
+def test_a_scheduler_without_tls_is_refused_unless_that_is_asked_for(address):
+    with pytest.raises(InputError) as caught:
+        Resources.of({"scheduler": address, "insecure": False, "workers": 2})
+    assert [mistake.place for mistake in caught.value.mistakes] == ["scheduler"]
+    assert Resources.of({"scheduler": address, "insecure": True}).scheduler == address
+    assert Resources.of({"scheduler": "tls://h:8786"}).scheduler == "tls://h:8786"
 
 
 def heartbeat_there(_task, _seconds):
