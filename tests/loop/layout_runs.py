@@ -25,7 +25,7 @@ COLLECTIONS = pathlib.Path(__file__).parents[2] / ".venv" / "collections"
 COMMAND = ("-m", "ansible_collections.bareon.allocator.plugins.modules.disk_layout")
 PATIENCE = 120
 """Seconds."""
-BUSY = "another run of disk_layout is active"
+BUSY = "is active on this host"
 
 Plain = dict[str, t.Any]
 
