@@ -13,13 +13,15 @@ import os
 import pathlib
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils.common.paths import why_no_path
+from ansible_collections.bareon.allocator.tests.support.fuzz.mutations import ODD
 from ansible_collections.bareon.allocator.tests.support.fuzz.run import findings
 from ansible_collections.bareon.allocator.tests.support.fuzz.targets import Target, all_targets
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGETS = {target.name: target for target in all_targets()}
 CALLS, SEED = int(os.environ.get("TEST_FUZZ_CALLS", "400")), int(os.environ.get("TEST_FUZZ_SEED", "1"))
-HAND_OVER = {"disk_boot", "disk_facts", "disk_keys", "disk_layout", "disk_mounts", "node_facts"}
+HAND_OVER = {"disk_boot", "disk_facts", "disk_keys", "disk_layout", "disk_mounts", "disk_tables", "node_facts"}
 """Actions that hand their options over to the module on the host, and read none themselves."""
 OF_THE_PLAY = {"pinned_options"}
 """What reads the variables of a play; it has tests of its own."""
@@ -39,6 +41,16 @@ def test_what_is_damaged_is_answered_or_refused(name: str) -> None:
     target: Target = TARGETS[name]
     found = list(findings(target, CALLS, SEED))
     assert not found, "\n\n".join(f"{one.given!r:.1000}\n{one.said}" for one in found)
+
+
+def test_nothing_is_left_where_damaged_options_point() -> None:
+    """Actions are called in check mode, and write no file."""
+    texts = [text.strip("/") for text in ODD if isinstance(text, str) and not why_no_path(text) and text.strip("/. ")]
+    places = [pathlib.Path(folder) / text for folder in (ROOT, pathlib.Path.cwd(), "/") for text in texts]
+    before = [place for place in places if place.exists()]
+    for name in ("disk_plan", "group_follow", "group_progress", "provider", "provider_allocation", "controller_file"):
+        list(findings(TARGETS[name], 200, SEED))
+    assert [place for place in places if place.exists()] == before
 
 
 def test_every_door_is_fuzzed() -> None:

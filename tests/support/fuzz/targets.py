@@ -89,18 +89,22 @@ class Unforeseen(Exception):
     """An action's result says that nobody foresaw an input."""
 
 
-def act(name: str, folder: pathlib.Path) -> Callable[[t.Any], t.Any]:
-    """Return what runs an action with options, as Ansible does, without a process of its own."""
+def act(name: str, folder: pathlib.Path, *, check: bool = True) -> Callable[[t.Any], t.Any]:
+    """Return what runs an action with options, as Ansible does, without a process of its own.
+
+    Damaged options name files anywhere, so it is in check mode, which writes none, and relative paths begin in the folder.
+    """
     module = importlib.import_module(f"{PACKAGE}.plugins.action.{name}")
 
     def run(options: t.Any) -> t.Any:
         task, loader = Task(), DataLoader()
         loader.set_basedir(str(folder))
-        task.action = f"bareon.allocator.{name}"
+        task.action, task.check_mode = f"bareon.allocator.{name}", check
         task.args = {str(key): value for key, value in options.items()} if isinstance(options, dict) else {}
         context = PlayContext()
         action = module.ActionModule(task, local.Connection(context), context, loader, Templar(loader=loader, variables={}), None)
-        result = action.run(task_vars={"inventory_hostname": "a", "hostvars": {}})
+        with contextlib.chdir(folder):
+            result = action.run(task_vars={"inventory_hostname": "a", "hostvars": {}})
         if "exception" in result or (result.get("failed") and not result.get("msg")):
             raise Unforeseen(result.get("exception") or result)
         return result
@@ -243,6 +247,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         "group_squeeze": [{**cluster, "target_resources": 2.0, "minimal_resources": 1.0}],
         "group_follow": [follow | {"groups": ["a"], "resources": ["memory"], "threshold": 1.0, "confirm": 1, "max_moves": 1}],
         "group_progress": [progress],
+        "controller_file": [{"dest": str(folder / "page.html"), "content": "text", "public": True}],
         "provider": [{"world": WORLD, "name": "x", "inventories": {"VCPU": 1}}, {"database": database, "providers": WORLD["providers"]}],
         "provider_info": [{"world": WORLD, "providers": ["h"]}, {"world": WORLD, "consumers": [UUID], "audit": True}],
         "provider_candidates": [{"world": WORLD, **REQUEST, "limit": 5}, {"world": WORLD, "query": "resources=VCPU:1&limit=2"}],
@@ -252,7 +257,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
             {"database": database, "consumers": [{"consumer": UUID, "allocations": {"h": {"VCPU": 1}}}]},
         ],
     }
-    act("provider", folder)({"database": database, "providers": WORLD["providers"], "custom_traits": WORLD["custom_traits"]})
+    act("provider", folder, check=False)({"database": database, "providers": WORLD["providers"], "custom_traits": WORLD["custom_traits"]})
     slow = {"provider": 4, "provider_allocation": 4, "group_capacity": 2, "group_redistribute": 2, "disk_plan": 2}
     for name, sound in options.items():
         # A search that is cut off by its count ends soon; one of minutes tells nothing of its input.
