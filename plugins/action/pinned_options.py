@@ -39,7 +39,7 @@ class ActionModule(PlanningAction):
         """Return the values of those options that have one."""
         templar = Templar(loader=self._loader, variables=variables)
         mistakes = Mistakes()
-        values = {}
+        values: dict[str, t.Any] = {}
         for option, name in names.items():
             if name not in variables:
                 continue

@@ -55,6 +55,5 @@ def _wanted(layout: Layout, found: Sequence[FoundDisk]) -> Iterator[tuple[str, f
     for container in layout.containers:
         yield derived.container_uuid(layout.identity(container.below)), disks_of(container.below), container.device
     for filesystem in layout.filesystems:
-        container = next((each for each in layout.containers if each.device == filesystem.device), None)
-        below = container.below if container is not None else filesystem.device
+        below = next((each.below for each in layout.containers if each.device == filesystem.device), filesystem.device)
         yield layout.filesystem_uuid(below, filesystem), disks_of(below), filesystem.device

@@ -64,7 +64,7 @@ class Finding:
 
 def check_steps(present: Present, disks: Sequence[FoundDisk], given: Given, steps: Iterable[Step]) -> Iterator[str]:
     """Give a refusal for everything foreign that a step reaches; no refusal means that all steps may be done."""
-    wiped = {disk.device.name for disk in disks if disk.may_wipe}
+    wiped = frozenset(disk.device.name for disk in disks if disk.may_wipe)
     for step in steps:
         for reach in REACHES[type(step)](present, step):
             for finding in _findings(present, reach):
@@ -72,7 +72,7 @@ def check_steps(present: Present, disks: Sequence[FoundDisk], given: Given, step
                     yield _refusal(present, disks, step, finding)
 
 
-def _is_given(present: Present, reach: Reach, finding: Finding, given: Given, wiped: Collection[str]) -> bool:
+def _is_given(present: Present, reach: Reach, finding: Finding, given: Given, wiped: frozenset[str]) -> bool:
     if reach.keeps and finding.device.name in given.kept:
         return True
     return finding.device.name in given.own or wiped.issuperset(present.disks_below(finding.device.name))

@@ -74,10 +74,10 @@ def find_losses(
     `cleared` are, by name, signatures of disks as a whole that are destroyed beside their partitions: where, and of which type.
     """
     losses: dict[str, dict[str, Loss]] = {}
-    for name, found in cleared.items():
-        for offset, kind in found:
-            disk = present.tree.devices[name]
-            losses.setdefault(name, {})[f"{name}@{offset}"] = Loss(str(disk.dev), kind, "", disk.size // MIB, "", "")
+    for name, signatures in cleared.items():
+        whole = present.tree.devices[name]
+        for offset, kind in signatures:
+            losses.setdefault(name, {})[f"{name}@{offset}"] = Loss(str(whole.dev), kind, "", whole.size // MIB, "", "")
     for root in roots:
         if root.name not in own:
             for device in _all_on(present, root, own):

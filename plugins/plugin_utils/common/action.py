@@ -51,7 +51,7 @@ def failure(message: str) -> dict[str, t.Any]:
 
 def _visible(result: dict[str, t.Any]) -> dict[str, t.Any]:
     """Return a result in which sentences for people have no characters that nobody sees; data stay as they are."""
-    sentences = {key: visible_lines(result[key]) for key in _SENTENCES if isinstance(result.get(key), str)}
+    sentences: dict[str, t.Any] = {key: visible_lines(result[key]) for key in _SENTENCES if isinstance(result.get(key), str)}
     if isinstance(result.get("warnings"), list):
         sentences["warnings"] = [visible_lines(one) if isinstance(one, str) else one for one in result["warnings"]]
     return {**result, **sentences}
