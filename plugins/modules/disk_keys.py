@@ -55,6 +55,10 @@ options:
       uuid:
         description: Its UUID. Accepted because RV(bareon.allocator.disk_layout#module:containers) has it, and ignored.
         type: str
+      names:
+        description: Its names in crypttab. Accepted because RV(bareon.allocator.disk_layout#module:containers) has them, and ignored.
+        type: list
+        elements: str
       unlock:
         description:
           - The ways to open the container. Each of them is enough.
@@ -392,6 +396,7 @@ def main() -> t.NoReturn:
         "device": {"type": "path", "required": True},
         "node": {"type": "path"},
         "uuid": {"type": "str"},
+        "names": {"type": "list", "elements": "str"},
         "unlock": {"type": "list", "elements": "dict", "required": True, "options": method},
     }
     module = AnsibleModule(

@@ -17,10 +17,12 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
 ROOT = Path(__file__).parents[2]
 OLD = "Zq7OldPhrase7731"
-PLAY: list[dict[str, t.Any]] = [
+Task = dict[str, t.Any]
+PLAY: list[Task] = [
     {
         "hosts": "localhost",
         "gather_facts": False,
@@ -176,3 +178,56 @@ def test_no_key_shows(tmp_path: Path) -> None:
         assert word in shown, "what is searched is what is there"
     for secret in (OLD, key, key.partition("-")[0]):
         assert secret not in shown
+
+
+@pytest.mark.parametrize(
+    ("more", "stops"),
+    [
+        ({}, True),
+        ({"bareon_show_recovery_keys": "true"}, False),
+        ({"bareon_recovery_key_directory": "recovery"}, False),
+    ],
+)
+def test_the_role_asks_for_a_place_for_recovery_keys_before_disks_are_written(
+    tmp_path: Path, loops: Loops, more: Task, stops: bool
+) -> None:
+    device = loops.hardware([512 * 1024**2])["disks"][0]["dev"]
+    unlock = [{"method": "passphrase"}, {"method": "recovery"}]
+    space = {
+        "id": "keys",
+        "type": "partition",
+        "size": 100,
+        "mount": "/srv/bareon-keys",
+        "fs_type": "ext4",
+        "encrypt": True,
+        "unlock": unlock,
+    }
+    (tmp_path / "profile.yml").write_text(json.dumps([space]), encoding="utf-8")
+    given = {
+        "bareon_profile": str(tmp_path / "profile.yml"),
+        "bareon_devices": [device],
+        "bareon_include": ["loop"],
+        "bareon_luks_key": OLD,
+        "bareon_become": False,
+        "ansible_python_interpreter": sys.executable,
+        **more,
+    }
+    (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"), "ANSIBLE_HOME": str(tmp_path / "home")}
+    environment.pop("ANSIBLE_CONFIG", None)
+    command = [sys.executable, "-m", "ansible", "playbook", "--check", "--inventory", "localhost,", "--connection", "local"]
+    with (tmp_path / "output").open("w+", encoding="utf-8") as output:
+        done = subprocess.run(
+            [*command, "--extra-vars", "@vars.json", "bareon.allocator.apply"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        output.seek(0)
+        text = output.read()
+    assert (done.returncode != 0) == stops, text
+    assert ("disk_layout_show_recovery_keys" in text) == stops, text
+    assert ("Change what opens the containers" in text) != stops, text
+    assert not (tmp_path / "recovery").exists()

@@ -16,7 +16,7 @@ from ..steps.luks import Key, key_of
 from ..storage.recovery_key import is_recovery_key
 from .changes import BEGIN, Container, HandOver, Request
 
-_KEYS = ("name", "device", "node", "uuid", "unlock")
+_KEYS = ("name", "device", "node", "uuid", "names", "unlock")
 
 
 def request_of(params: Mapping[str, t.Any]) -> Request:

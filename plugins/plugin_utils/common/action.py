@@ -49,7 +49,7 @@ def failure(message: str) -> dict[str, t.Any]:
     return {"failed": True, "msg": message}
 
 
-def _visible(result: dict[str, t.Any]) -> dict[str, t.Any]:
+def with_visible_sentences(result: dict[str, t.Any]) -> dict[str, t.Any]:
     """Return a result in which sentences for people have no characters that nobody sees; data stay as they are."""
     sentences: dict[str, t.Any] = {key: visible_lines(result[key]) for key in _SENTENCES if isinstance(result.get(key), str)}
     if isinstance(result.get("warnings"), list):
@@ -131,7 +131,7 @@ class PlanningAction(ActionBase):
         result.setdefault("changed", False)
         try:
             # What fails is returned, too: an exception would go past the `failed_when` and `until` of the task.
-            return result | _visible(plain(self._planned(task_vars or {})))
+            return result | with_visible_sentences(plain(self._planned(task_vars or {})))
         except (AnsibleAction, AnsibleConnectionFailure):
             raise
         except AnsibleError as error:

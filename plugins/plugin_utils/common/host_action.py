@@ -11,13 +11,16 @@ from collections.abc import Mapping
 
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
-from .action import failure
+from .action import failure, with_visible_sentences
 from .errors import InputError
 from .facts import host_of, refuse_facts, refuse_undocumented
 
 
 def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, facts: tuple[str, ...] = ()) -> dict[str, t.Any]:
-    """Return a module's result, or a failure in its place if its facts are not those that the module returns."""
+    """Return a module's result, or a failure in its place if its facts are not those that the module returns.
+
+    Characters that nobody sees, such as the escapes of a terminal, are marked in its messages.
+    """
     try:
         refuse_undocumented(host_of(task_vars or {}), result, facts)
     except InputError as error:
@@ -26,7 +29,7 @@ def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, fac
             "changed": bool(result.get("changed")),
             "foreign_facts": [mistake.place for mistake in error.mistakes],
         }
-    return result
+    return with_visible_sentences(result)
 
 
 class HostAction(NormalAction):

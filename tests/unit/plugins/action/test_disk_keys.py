@@ -263,6 +263,11 @@ def test_containers_whose_files_would_have_one_name_are_refused(action, tmp_path
     assert host.parts == []
 
 
+def test_messages_of_hosts_have_marks_where_nobody_sees_anything(action) -> None:
+    result = action(Task(), Host(begin={**BEGIN, "failed": True, "msg": "no\x1b[2J\nyes", "warnings": ["a\u202eb"]}))
+    assert (result["msg"], result["warnings"]) == ("no\ufffd[2J\nyes", ["a\ufffdb"])
+
+
 def test_what_the_controller_says_cannot_be_given(action) -> None:
     host = Host()
     assert "hand_over" in action(Task(hand_over={}), host)["msg"]

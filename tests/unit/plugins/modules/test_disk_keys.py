@@ -7,16 +7,23 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import only_run
 from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import Protection
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.recovery_key import new_recovery_key
-from ansible_collections.bareon.allocator.plugins.modules import disk_keys
+from ansible_collections.bareon.allocator.plugins.modules import disk_keys, disk_layout
 from ansible_collections.bareon.allocator.tests.support.host.luks_machine import LuksMachine, SimulatedHeader
 
 OLD, NEW = "correct horse", "battery staple"
 # What disk_layout returns of a container.
-CONTAINER = {"name": "data", "device": "/dev/disk/by-id/wwn-1-part1", "node": "/dev/sda1", "uuid": "11111111-2222-5333-8444-555555555555"}
+CONTAINER = {
+    "name": "data",
+    "device": "/dev/disk/by-id/wwn-1-part1",
+    "node": "/dev/sda1",
+    "uuid": "11111111-2222-5333-8444-555555555555",
+    "names": [],
+}
 
 
 @pytest.fixture
@@ -80,6 +87,11 @@ def test_mistakes_and_failures_are_told(machine, capsys):
     machine.headers.clear()
     code, result = run(capsys, {"method": "recovery"}, luks_key=NEW)
     assert "/dev/sda1 has no LUKS 2 header" in result["msg"]
+
+
+def test_it_takes_the_containers_of_disk_layout_as_they_are():
+    returned, taken = yaml.safe_load(disk_layout.RETURN), yaml.safe_load(disk_keys.DOCUMENTATION)
+    assert set(returned["containers"]["contains"]) <= set(taken["options"]["containers"]["suboptions"])
 
 
 def test_only_root_can_do_it(machine, capsys, monkeypatch):
