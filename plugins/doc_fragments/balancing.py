@@ -40,7 +40,7 @@ options:
   redundancy:
     description:
       - The importance of N+1 on shared storage, which means that the instances of a failed node can restart on other nodes.
-      - With V(price) it only gets worse to start instances whose node does not answer, or to repair broken limits;
+      - With V(price) it only gets worse to start instances whose node is marked offline, to repair broken limits, or to empty nodes;
         RV(bareon.allocator.group_balance#module:groups[].redundancy) says where, by how much, and for what. With V(keep) it never gets
         worse. With V(off) it is ignored. Default is V(price).
     type: str

@@ -262,7 +262,7 @@ groups:
       type: list
       elements: str
     down:
-      description: Instances that stay down because their node does not answer.
+      description: Instances that stay down because their node is marked offline.
       type: list
       elements: str
     redundancy:
@@ -442,10 +442,10 @@ plan:
           description: Its group.
           type: str
         offline:
-          description: Whether it takes no instances because it is down or drained.
+          description: Whether it takes no instances because it is not up.
           type: bool
         state:
-          description: V(up), V(drained) or V(offline). A drained node works, but takes nothing new.
+          description: V(up), V(drained), V(offline) or V(unreachable). A drained node works, but takes nothing new.
           type: str
         capacity:
           description: Its memory and disk in MiB, and how many virtual CPUs it may carry.

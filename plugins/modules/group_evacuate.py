@@ -27,7 +27,7 @@ extends_documentation_fragment:
 options:
   nodes:
     description:
-      - Nodes to empty. Default is all nodes that are offline or drained, or those in the request of an IAllocator message.
+      - Nodes to empty. Default is all nodes that are not up, or those in the request of an IAllocator message.
       - Mutually exclusive with O(instances).
     type: list
     elements: str

@@ -165,6 +165,14 @@ health:
       description: Nodes where a rule is broken.
       type: int
       returned: when there are any
+    hardware:
+      description: Nodes with instances that they cannot run.
+      type: int
+      returned: when there are any
+    unreachable:
+      description: Nodes that do not answer and are not marked offline.
+      type: int
+      returned: when there are any
     policy:
       description: Instances outside the policy of their group.
       type: int
@@ -193,7 +201,7 @@ groups:
       description: How many nodes it has.
       type: int
     offline:
-      description: How many of them are offline or drained.
+      description: How many of them are not up.
       type: int
     instances:
       description: How many instances live in it.
@@ -237,10 +245,12 @@ nodes:
       description: Its group.
       type: str
     offline:
-      description: Whether it takes no instances because it is offline or drained.
+      description: Whether it takes no instances because it is not up.
       type: bool
     state:
-      description: V(up), V(drained) or V(offline). A drained node works, but takes nothing new, and everything should leave it.
+      description: >-
+        V(up), V(drained), V(offline) or V(unreachable). A drained node works, but takes nothing new, and everything should leave it. One
+        that is unreachable does not answer, and nobody has marked it offline, so that its instances may still run.
       type: str
     master:
       description: Whether it is the master.
@@ -328,8 +338,8 @@ problems:
   contains:
     kind:
       description: >-
-        One of V(offline_primary), V(offline_secondary), V(n1), V(shared_n1), V(tags), V(policy), V(pool), V(cpus), V(spindle_use),
-        V(memory), V(split), V(missing_memory), V(missing_disk).
+        One of V(unreachable), V(offline_primary), V(offline_secondary), V(n1), V(shared_n1), V(tags), V(rule), V(hardware), V(policy),
+        V(pool), V(cpus), V(spindle_use), V(memory), V(split), V(missing_memory), V(missing_disk).
       type: str
     group:
       description: Group it is in.

@@ -152,8 +152,9 @@ solutions:
               type: str
             limit:
               description: >-
-                One of V(memory), V(disk), V(pool), V(spindles), V(spindle_use), V(redundancy), V(cpus), V(tags), V(offline), V(nodes),
-                V(shared_redundancy), V(alloc_policy), V(network), or V(policy_) and the field that the policy does not allow.
+                One of V(memory), V(disk), V(pool), V(spindles), V(spindle_use), V(redundancy), V(cpus), V(tags), V(rule), V(hardware),
+                V(offline), V(nodes), V(shared_redundancy), V(alloc_policy), V(network), or V(policy_) and the field that the policy does
+                not allow.
               type: str
             short:
               description: What is missing, in MiB, CPUs, spindles or tags in conflict. For policies negative when something is too small.

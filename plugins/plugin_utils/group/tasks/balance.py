@@ -57,7 +57,7 @@ _LEAST = {
     **{"time_limit": 0, "workers": 0},
 }
 _WORSE_FOR = {
-    "down": "to start instances whose node does not answer",
+    "down": "to start instances whose node is marked offline",
     "limits": "to repair broken limits",
     "score": "for the score",
 }
@@ -357,7 +357,7 @@ def _remarks(told: Plain) -> list[str]:
 
 def _group_remarks(one: Plain) -> list[str]:
     left = (
-        (one["down"], "still down, because their node does not answer"),
+        (one["down"], "still down, because their node is marked offline"),
         (one["offline"], "still on a node that is offline or drained"),
         (one["blocked"], "not moved, because no order of moves keeps all limits"),
         (one["restarts"], "stopped and started again, because they cannot be moved while they run"),

@@ -49,7 +49,7 @@ def test_n1_can_be_kept_or_not_looked_at(bench):
     assert group["down"] == ["lost"]
     assert group["redundancy"]["worse"] == []
     assert "lost" not in homes
-    assert "g: still down, because their node does not answer: lost" in told["summary"]
+    assert "g: still down, because their node is marked offline: lost" in told["summary"]
     assert "lost" in balanced(bench, *tight(bench, offline=True), redundancy="off")[2]
 
 
