@@ -141,10 +141,12 @@ seealso:
 
 EXAMPLES = r"""
 ---
-# `layout` is the registered result of bareon.allocator.disk_layout.
-- name: Write the containers of a layout into crypttab
+- name: Write a container, and the swap space on it, into the tables
   bareon.allocator.disk_tables:
-    crypttab: "{{ (layout | bareon.allocator.layout_to_host_files(crypttab_options='luks,discard')).containers }}"
+    crypttab:
+      - {name: swap-crypt, source: UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11, key_file: /etc/keys/swap, options: "luks,discard"}
+    fstab:
+      - {src: UUID=8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f10, path: none, fstype: swap, opts: "defaults,nofail"}
     backup: true
   become: true
 """
