@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_NOT_ON_A_LINE = re.compile(r"[\x00-\x1f\x7f]|\\$")
+_NOT_ON_A_LINE = re.compile(r"[\x00-\x1f\x7f]|\\\Z")
 """Control characters end a line or are refused; a backslash at its end takes the next line to it."""
 _SECTION = re.compile(r"\[[A-Za-z]+\]")
 
