@@ -27,11 +27,16 @@ def test_what_lvm_says_in_the_middle_of_its_report_is_no_part_of_it():
         '{"pv": []} ] }',
     ]
     said = [*report[:2], "  Retrying metadata scan.", *report[2:]]
-    assert lvm.parse_report("\n".join(said), "pv") == [{"pv_name": "/dev/sda1", "vg_name": "os"}]
-    assert lvm.parse_report("\n".join(report), "pv") == lvm.parse_report("".join(report), "pv")
+    assert lvm.parse_report("\n".join(said), "pv", "pv_name") == [{"pv_name": "/dev/sda1", "vg_name": "os"}]
+    assert lvm.parse_report("\n".join(report), "pv", "pv_name") == lvm.parse_report("".join(report), "pv", "pv_name")
 
 
 @pytest.mark.parametrize("text", ["", "  Retrying metadata scan.\n", "{}", "[]", '{"report": {}}', '  No device found {"report": ['])
 def test_what_is_no_report_is_refused(text):
-    with pytest.raises(ValueError, match="no LVM report|Expecting value"):
-        lvm.parse_report(text, "pv")
+    with pytest.raises(ValueError, match="no LVM report|Expecting value|no mapping"):
+        lvm.parse_report(text, "pv", "pv_name")
+
+
+def test_a_row_that_lacks_a_column_is_refused():
+    with pytest.raises(ValueError, match="vg_name"):
+        lvm.parse_report('{"report": [{"pv": [{"pv_name": "/dev/sda1"}]}]}', "pv", "pv_name,vg_name")
