@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from .model import Cluster, NodeState, RuleKind
 from .rules import contradictions, members_of
 
+HA = "ha"
+"""The reason of instances that HA moves."""
+
 
 @dataclass(frozen=True)
 class Staying:

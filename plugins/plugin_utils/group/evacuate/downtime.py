@@ -24,6 +24,7 @@ from ..cluster.changes import after_moves
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place, possible_moves
 from ..cluster.state import ClusterState
+from ..cluster.staying import HA
 from ..metrics.score import ScoreMode
 from ..metrics.verdicts import EXACT, Rules, primary_verdict
 from .evacuation import evacuate
@@ -107,6 +108,16 @@ def _is_alone(state: ClusterState, instance: int) -> bool:
     return state.secondary[instance] == NOWHERE and state.facts.instances.models[instance].disk_template not in MIRRORED_OUTSIDE
 
 
+def _is_left_to_ha(state: ClusterState, instance: int) -> bool:
+    """Return whether HA takes an instance away from a node in maintenance, so that no move of it is planned."""
+    return instance in state.facts.staying and state.facts.staying[instance].reason == HA
+
+
+def _why_it_stays(state: ClusterState, instance: int) -> str:
+    """Return what keeps an instance where it is, whatever is planned; empty where nothing does."""
+    return state.facts.staying[instance].says if instance in state.facts.staying else ""
+
+
 def _stays_alone(state: ClusterState, down: Iterable[int], options: DowntimeOptions) -> int | None:
     if options.non_redundant != NonRedundant.SKIP:
         return None
@@ -121,12 +132,14 @@ def _primaries_leave(state: ClusterState, down: set[int], options: DowntimeOptio
     moves, singles = [], []
     for instance in _residents(state, down):
         primary, secondary = state.place_of(instance)
+        if _is_left_to_ha(state, instance):
+            continue
         if secondary == NOWHERE:
             singles.append(instance)
         elif models[instance].uses_memory:
             ways = possible_moves(state, instance, (secondary, primary))
             if not ways:
-                return Stuck(instance, "it cannot migrate to its secondary")
+                return Stuck(instance, _why_it_stays(state, instance) or "it cannot migrate to its secondary")
             now.place(instance, secondary, primary)
             moves.append(ways[0])
             if now.quantities[Quantity.MEMORY, secondary] < 0:
@@ -136,9 +149,9 @@ def _primaries_leave(state: ClusterState, down: set[int], options: DowntimeOptio
         alone = _is_alone(state, instance)
         if (alone and options.non_redundant == NonRedundant.IGNORE) or not (alone or models[instance].uses_memory):
             continue
-        node = _best_fit(now, instance)
+        node = None if instance in state.facts.staying else _best_fit(now, instance)
         if node is None:
-            return Stuck(instance, "no other node of its group has room for it")
+            return Stuck(instance, _why_it_stays(state, instance) or "no other node of its group has room for it")
         now.place(instance, node)
         if alone:
             carried.append((instance, node))
@@ -166,20 +179,24 @@ def _fitting(now: ClusterState, instance: int, nodes: Integers, rules: Rules) ->
 
 def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) -> Departure | Stuck:
     """Return moves that empty the nodes of both roles; instances on one node's disk are carried away as they are otherwise."""
-    tasks = [task for task in tasks_of_nodes(state, sorted(down), EvacuationMode.ALL) if not _is_alone(state, task.instance)]
+    every = tasks_of_nodes(state, sorted(down), EvacuationMode.ALL)
+    tasks = [task for task in every if not (_is_alone(state, task.instance) or _is_left_to_ha(state, task.instance))]
     # What remains while the nodes are down has to suffice: nothing restarts on them, and they are in no score.
     drained = state.copy()
     drained.drain(sorted(down))
     found = evacuate(drained, tasks, AcrossGroups.NO, ScoreMode.HTOOLS)
     if found.unplaced or found.relaxed:
-        return Stuck(found.unplaced[0].instance if found.unplaced else found.relaxed[0], "no other node of its group has room for it")
+        stuck = found.unplaced[0].instance if found.unplaced else found.relaxed[0]
+        return Stuck(stuck, _why_it_stays(state, stuck) or "no other node of its group has room for it")
     now = after_moves(state, found.moves)
     now.offline[list(down)] = True
     carried = []
     for instance in _residents(now, down) if options.non_redundant == NonRedundant.MOVE else ():
-        node = _best_fit(now, instance)
+        if _is_left_to_ha(now, instance):
+            continue
+        node = None if instance in now.facts.staying else _best_fit(now, instance)
         if node is None:
-            return Stuck(instance, "no other node of its group has room for it")
+            return Stuck(instance, _why_it_stays(now, instance) or "no other node of its group has room for it")
         now.place(instance, node)
         carried.append((instance, node))
     return Departure(found.moves, tuple(carried))

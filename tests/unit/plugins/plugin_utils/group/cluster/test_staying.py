@@ -68,7 +68,8 @@ def tasks(told):
         "compress": run_compress(loaded, {}),
         "squeeze": run_squeeze(loaded, {}),
         "follow": follower.run(),
-        "maintain": run_maintenance(loaded, {"full_evacuation": True}),
+        "maintain": run_maintenance(loaded, {}),
+        "maintain, all leave": run_maintenance(loaded, {"full_evacuation": True}),
     }
 
 
@@ -184,3 +185,13 @@ def test_text_does_not_mark_a_node_that_nobody_has_marked(state):
     again = parse_text(write_text(told))
     assert again.nodes[2].state == {"drained": "offline"}.get(state, state)
     assert ClusterState.from_cluster(again).dark[2] == (state in ("offline", "drained"))
+
+
+def test_maintenance_leaves_to_ha_what_ha_takes_away():
+    kept = {"type": "ignore", "instances": ["shared", "left"]}
+    for arguments in ({}, {"full_evacuation": True}):
+        by_ha = run_maintenance(Loaded(parse_inline(cluster(rules=[{**kept, "reason": "ha"}])), {}), {"nodes": ["n3"], **arguments})
+        assert [one["nodes"] for one in by_ha["sets"]] == [["n3"]]
+        assert not touched(by_ha)[0] & {"shared", "left"}
+        (stuck,) = run_maintenance(Loaded(parse_inline(cluster(rules=[kept])), {}), {"nodes": ["n3"], **arguments})["left_out"]
+        assert (stuck["node"], "keeps it where it is" in stuck["says"]) == ("n3", True)
