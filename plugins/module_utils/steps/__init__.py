@@ -5,6 +5,7 @@
 """One change of a host at a time: what kinds there are, what each needs, and how it is carried out and read back.
 
 In comes a step, which is data only, and a `Machine`; out comes a changed host, or StepFailed. Nothing here decides what is to be done.
-In reading order: kinds.py, machine.py, requirements.py (tools, packages, the kernel), one file for each subsystem (partition_table.py,
+In reading order: kinds.py, machine.py, whole_file.py and below.py (files of a system, replaced whole),
+requirements.py (tools, packages, the kernel), one file for each subsystem (partition_table.py,
 signatures.py, md.py, luks.py, lvm.py, filesystem.py), carry_out.py.
 """

@@ -7,4 +7,5 @@
 In come texts of a schema; out come the words of a command, or a sentence for each that is refused. Nothing here names a device or a file:
 only the schema does. In reading order: values.py (what may stand behind an option), programs.py (how command lines are read), then a table
 for each file system (ext.py, xfs.py, btrfs.py, f2fs.py, vfat.py, swap.py), mounts.py (options of mounts), datasets.py (properties of ZFS).
+words.py has how options that are asked for come to those that a line has.
 """

@@ -6,6 +6,7 @@
 
 In come an `Allocation` and the hardware; out goes plain data that disk_layout takes. In reading order: explicit (every object to be made),
 partitions (where each begins and ends), fingerprint (who a disk is), index (which object belongs to which space), table (what a static
-schema may hold, by tables), host_files (mounts, swap, crypttab and mdadm.conf of a layout), foreign_lines (what of others stands where
+schema may hold, by tables), boot_settings (what a line keeps, and what a host remembers), host_files
+(mounts, swap, crypttab and mdadm.conf of a layout), foreign_lines (what of others stands where
 those belong). After "Solution convertor" (seed 000).
 """
