@@ -111,10 +111,14 @@ def _join_paths(disks: Sequence[Disk], notes: Notes) -> list[Disk]:
 
 
 def _identity(disk: Disk) -> t.Optional[tuple[t.Any, ...]]:
-    """Return what two devices have in common that may be one disk; None for a disk that names neither a WWN nor a serial number."""
+    """Return what two devices have in common that may be one disk; None for a disk that names neither a WWN nor a serial number.
+
+    A serial number is that of a controller with all its namespaces, or of a device with all its units.
+    """
     row = disk.device.row
-    wwn, serial = row.get("wwn"), row.get("serial")
-    return (wwn, serial, None if wwn else row.get("model"), disk.device.size) if wwn or serial else None
+    wwn, serial, size = row.get("wwn"), row.get("serial"), disk.device.size
+    unit = row.get("namespace") or (identity.scsi_address(row.get("devpath")) or "").rpartition(":")[2]
+    return (wwn, serial, size) if wwn else (serial, row.get("model"), unit, size) if serial else None
 
 
 def _is_one_namespace(group: Sequence[Disk]) -> bool:

@@ -153,6 +153,17 @@ def test_two_paths_to_a_namespace_of_one_nvme_subsystem_are_one_disk():
     assert len(read_hardware(machine(nvme("nvme0n1", 0, "nqn.a"), nvme("nvme1n1", 1, "nqn.b")))[0]["disks"]) == 2
 
 
+def test_namespaces_of_one_controller_without_world_wide_names_are_disks_of_their_own():
+    def namespace(number):
+        name = f"nvme0n{number}"
+        files = {f"{B}/{name}/size": "8388608", f"{B}/{name}/nsid": str(number), f"{B}/{name}/device/serial": "S1"}
+        return files, {f"{B}/{name}": f"/sys{PCI}/nvme/nvme0/{name}"}
+
+    hardware, warnings = read_hardware(machine(namespace(1), namespace(2)))
+    assert [(disk["serial"], disk["twins"]) for disk in hardware["disks"]] == [("S1", []), ("S1", [])]
+    assert not any("the same WWN" in warning for warning in warnings)
+
+
 def test_where_one_of_two_is_in_use_the_other_counts_as_in_use():
     host = machine(path("sda", 2), path("sdb", 3)).with_files(files={"/proc/self/mountinfo": "27 1 9:9 / /mnt rw - ext4 /dev/sdb rw"})
 
