@@ -234,7 +234,7 @@ def parse_luks(text: str) -> t.Optional[Luks]:
     name, mode = (re.search(rf"^Cipher {part}:\s*(\S+)$", text, re.MULTILINE) for part in ("name", "mode"))
     used = len(re.findall(r"^Key Slot [0-9]: ENABLED$", text, re.MULTILINE))
     payload = re.search(r"^Payload offset:\s*([0-9]+)$", text, re.MULTILINE)
-    return Luks(1, f"{name[1]}-{mode[1]}" if name and mode else None, used, int(payload[1]) * 512 if payload else None)
+    return Luks(1, f"{name[1]}-{mode[1]}" if name and mode else None, used, (to_integer(payload[1]) or 0) * 512 if payload else None)
 
 
 def _devices(field: str) -> tuple[str, ...]:

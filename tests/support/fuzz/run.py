@@ -12,6 +12,7 @@ With `--coverage` atheris looks for inputs that reach code which no other has re
 from __future__ import annotations
 
 import argparse
+import pathlib
 import random
 import sys
 import traceback
@@ -84,6 +85,7 @@ def _guided(targets: list[Target], calls: int, seed: int) -> t.NoReturn:
     """Let atheris choose the bytes that damages are drawn from; it ends the process, with a code other than 0 where it finds something."""
     import atheris
 
+    pathlib.Path(".build/fuzz").mkdir(parents=True, exist_ok=True)
     atheris.instrument_all()
 
     def one(data: bytes) -> None:
@@ -92,7 +94,7 @@ def _guided(targets: list[Target], calls: int, seed: int) -> t.NoReturn:
         if found is not None:
             raise RuntimeError(f"{found.target}\n{found.given!r:.2000}\n{found.said}")
 
-    atheris.Setup([sys.argv[0], f"-runs={calls}", f"-seed={seed}", "-max_len=64"], one)
+    atheris.Setup([sys.argv[0], f"-runs={calls}", f"-seed={seed}", "-max_len=64", "-artifact_prefix=.build/fuzz/"], one)
     atheris.Fuzz()
     raise SystemExit(0)
 

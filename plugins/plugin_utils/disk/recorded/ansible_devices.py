@@ -96,7 +96,7 @@ def _partition(name: str, about: t.Any) -> Facts | None:
     if first is None or sectors is None:
         return None
     start, size = first * _SECTOR, sectors * _SECTOR
-    number = re.search(r"([0-9]+)\Z", name)
+    number = re.search(r"(?<![0-9])([0-9]{1,9})\Z", name)
     label = next(iter(_links(about, "labels")), "")
     numbered = {"number": int(number[1])} if number else {}
     return {**numbered, "start": start // MIB, "start_bytes": start, "size": size // MIB, "size_bytes": size, "label": label}

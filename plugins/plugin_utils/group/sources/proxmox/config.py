@@ -28,6 +28,8 @@ _LINKED = re.compile(r"(^|/)base(vol)?-\d+-[^/]*/")
 """In the name of a volume that is a clone of a template's, and lies on the same storage for that."""
 _CLOUD_INIT = re.compile(r"vm-\d+-cloudinit")
 """In the name of a drive that Proxmox VE makes itself: it is taken along, wherever its storage is there."""
+_DIGITS = 16
+"""Digits that no size in MiB has."""
 _COPIED = frozenset({"dir", "btrfs", "zfspool", "lvmthin", "lvm"})
 """The types of local storages that disks are copied from to another node."""
 
@@ -186,7 +188,7 @@ def _running_ties(guest: Values, given: Mapping[str, t.Any]) -> Sequence[str]:
 
 def _balloon(given: Mapping[str, t.Any]) -> int:
     text = str(given.get("balloon") or "")
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) < _DIGITS else 0
 
 
 def _why_all_stay(guest: Values, given: Mapping[str, t.Any]) -> str:

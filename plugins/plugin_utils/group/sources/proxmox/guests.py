@@ -33,5 +33,6 @@ class Guests:
 
     def of(self, resources: str) -> tuple[str, ...]:
         """Return the guests that a list such as `vm:100,ct:200` names, as far as they are known."""
+        names = {str(number): name for number, name in self.names.items()}
         numbers = [part.strip().rpartition(":")[2] for part in resources.split(",")]
-        return tuple(self.names[int(number)] for number in numbers if number.isdecimal() and int(number) in self.names)
+        return tuple(names[number] for number in numbers if number in names)

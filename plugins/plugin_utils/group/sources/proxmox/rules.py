@@ -74,6 +74,8 @@ _RESOURCES = ListOf(
     "HA resources",
 )
 _YES = ("1", "true", "yes", "on")
+_DIGITS = 10
+"""Digits that no priority of HA has."""
 _STATES = Table("states of nodes", [Row("node_status", Anything())], others=True)
 _MANAGER = Table("the manager's status", [Row("manager_status", _STATES), Row("quorum", Anything())], others=True)
 _CLUSTER = ListOf(
@@ -132,7 +134,7 @@ def _preferred(nodes: str, online: Sequence[str]) -> tuple[str, ...]:
     for part in nodes.split(","):
         name, _colon, priority = part.strip().partition(":")
         if name in online:
-            priorities[name] = int(priority) if priority.isdecimal() else 0
+            priorities[name] = int(priority) if priority.isdecimal() and len(priority) < _DIGITS else 0
     best = max(priorities.values(), default=0)
     return tuple(name for name, priority in priorities.items() if priority == best)
 

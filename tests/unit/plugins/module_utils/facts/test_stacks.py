@@ -159,3 +159,9 @@ def test_lvm_that_writes_something_else_is_one_error(text):
         stacks.parse_logical_volumes(text)
     with pytest.raises(ValueError, match=r"."):
         stacks.parse_physical_volumes(text.replace("lv", "pv"))
+
+
+@pytest.mark.parametrize("digits", ["4096", "9" * 5000])
+def test_numbers_that_no_header_has_end_nothing(digits):
+    found = stacks.parse_luks(f"Version:       \t1\nPayload offset:\t{digits}\n")
+    assert found.version == 1
