@@ -20,6 +20,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.common import fil
 
 Plain = dict[str, t.Any]
 
+RECOVERY_KEY = "-".join(["cbdefghi", "jklnrtuv"] * 4)
 SLOTS = [{"slot": 0, "opened_by": "keys"}, {"slot": 3, "opened_by": "recovery"}]
 CONTAINERS = [
     {"name": "data/1", "device": "/dev/sda1", "unlock": [{"method": "recovery"}]},
@@ -220,7 +221,7 @@ def test_nothing_is_written_in_check_mode(action, tmp_path: Path) -> None:
     assert not (tmp_path / "keys").exists()
 
 
-@pytest.mark.parametrize("content", ["", "- hosts: all\n", "cbdefghi-jklnrtuv\n", f"{new_recovery_key()}\nmore", None])
+@pytest.mark.parametrize("content", ["", "- hosts: all\n", "cbdefghi-jklnrtuv\n", f"{RECOVERY_KEY}\nmore", None])
 def test_a_waiting_file_that_is_none_of_ours_is_refused(action, tmp_path: Path, content: str | None) -> None:
     file = tmp_path / "db1_example.data_1.new"
     if content is None:
