@@ -175,6 +175,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine imp
 from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import read_file, replace_file
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.boot_tables import Tables, changed_tables
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.crypttab import Container
+from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import SWAP
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.fstab import Entry
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.mdadm_conf import ArrayLine
 from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.words import says_where_from
@@ -236,9 +237,9 @@ def write_tables(module: AnsibleModule) -> dict[str, t.Any]:
             copies.append(module.backup_local(place))
             LocalMachine().flush(copies[-1:])
         replace_file(place, change.after, change.mode)
-    settings = says_where_from(
-        (given.get("path") or given["name"], given["origins"] or {}) for given in (*params["fstab"], *params["crypttab"])
-    )
+    named = [(line["src"] if line["fstype"] == SWAP else line["path"], line) for line in params["fstab"]]
+    named += [(line["name"], line) for line in params["crypttab"]]
+    settings = says_where_from((name, line["origins"] or {}) for name, line in named)
     diff = [
         {"before_header": places[one.path], "after_header": places[one.path], "before": one.before, "after": one.after} for one in changes
     ]

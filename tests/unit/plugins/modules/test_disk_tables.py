@@ -49,6 +49,12 @@ def test_all_tables_are_written_once(capsys, tmp_path):
     assert modes == {name: 0o600 if name.endswith(".json") else 0o644 for name in LINES}
 
 
+def test_the_diff_names_swap_by_its_source_and_containers_by_their_names(capsys, tmp_path):
+    swap = {"src": "UUID=3", "path": "none", "fstype": "swap", "origins": {"defaults": "the layout"}}
+    made = run(capsys, tmp_path, fstab=[swap], crypttab=[{**CONTAINER, "origins": {"luks": "crypttab"}}], _ansible_diff=True)
+    assert made["diff"][-1]["prepared"] == "UUID=3: defaults from the layout\ndata: luks from crypttab\n"
+
+
 def test_lines_of_others_modes_and_copies_stay(capsys, tmp_path):
     (tmp_path / "etc").mkdir()
     before = {"etc/fstab": "### mine\nUUID=9 / ext4 noatime 0 1", "etc/crypttab": "other UUID=8 none luks\ndata UUID=7 none luks\n"}
