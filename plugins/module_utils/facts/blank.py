@@ -11,7 +11,7 @@ and samples in between. Blank is what has zeros everywhere, or one pattern of so
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..storage.gpt import empty_table
@@ -38,11 +38,14 @@ class Remains:
         return f"something unreadable at {place} ({self.error})" if self.error else f"unknown data at {place}"
 
 
-def find_remains(host: Host, device: str, size: int, head: int = 0) -> t.Optional[Remains]:
-    """Return what shows a device of `size` bytes not to be blank behind the `head`: an error of reading, else the first data, or None."""
+def find_remains(host: Host, device: str, size: int, head: int = 0, places: Iterable[int] = ()) -> t.Optional[Remains]:
+    """Return what shows a device of `size` bytes not to be blank behind the `head`: an error of reading, else the first data, or None.
+
+    `places` are where partitions are to begin: those of a lost table may have begun there as well, so that a MiB of each is read.
+    """
     pattern = b""
     found: t.Optional[Remains] = None
-    for start, length in _regions(size, head):
+    for start, length in (*_regions(size, head), *((place, MIB) for place in places if 2 * MIB <= place < size)):
         try:
             content = host.read_bytes(device, start, length)
         except OSError as error:
@@ -54,7 +57,7 @@ def find_remains(host: Host, device: str, size: int, head: int = 0) -> t.Optiona
     return found
 
 
-def begun_table(host: Host, device: str, size: int, sector: int) -> t.Optional[str]:
+def begun_table(host: Host, device: str, size: int, sector: int, places: Iterable[int] = ()) -> t.Optional[str]:
     """Return the GUID of a GPT without partitions of which one header alone is there; empty for a protective MBR on a blank disk.
 
     A cut in the first write of a table leaves that. None: there is something else, or it cannot be read.
@@ -64,7 +67,7 @@ def begun_table(host: Host, device: str, size: int, sector: int) -> t.Optional[s
     except OSError:
         return None
     guid = next(filter(None, found), None)
-    return "" if guid is None and find_remains(host, device, size, head=sector) is None else guid
+    return "" if guid is None and find_remains(host, device, size, sector, places) is None else guid
 
 
 def _regions(size: int, head: int) -> Iterator[tuple[int, int]]:

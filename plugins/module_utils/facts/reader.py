@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import typing as t
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from . import lsblk, signatures, sysfs, udev
@@ -72,17 +72,24 @@ def _is_idle(tree: Tree, device: Device) -> bool:
     return not device.mountpoints and not any(child.running for child in tree.children(device.name))
 
 
-def read_remains(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
-    """Return the tree with `openers` of the disks of these names and all on them, and `remains` of those that seem empty."""
+def read_remains(host: Host, tree: Tree, places: Mapping[str, Sequence[int]]) -> Tree:
+    """Return the tree with `openers` of the disks of these names and all on them, and `remains` of those that seem empty.
+
+    `places` are by name where partitions are to begin on a disk, in bytes.
+    """
+    disks = places.keys()
     devices = [device for name in disks for device in (tree.devices[name], *tree.descendants(name)) if device.dev is not None]
     nodes = {device.name: frozenset({str(device.dev), host.resolve(str(device.dev)) or ""}) - {""} for device in devices}
     openers = host.openers(frozenset(node for those in nodes.values() for node in those))
     changed = []
     for device in devices:
         found = tuple(sorted(process for node in nodes[device.name] for process in openers.get(node, ())))
-        remains = find_remains(host, str(device.dev), device.size) if _seems_empty(tree, device) else None
+        remains = (
+            find_remains(host, str(device.dev), device.size, places=places.get(device.name, ())) if _seems_empty(tree, device) else None
+        )
         half = _has_half_a_table(tree, device)
-        begun = begun_table(host, str(device.dev), device.size, device.logical_block) if half else None
+        there = places.get(device.name, ())
+        begun = begun_table(host, str(device.dev), device.size, device.logical_block, there) if half else None
         changed.append(replace(device, openers=found, remains=remains, begun=begun))
     return tree.with_devices(changed)
 

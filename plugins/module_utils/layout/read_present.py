@@ -68,7 +68,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_stacks(host, tree, names, notes)
     tree = read_uses(host, tree, disks)
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
-    tree = read_remains(host, tree, [disk.device.name for disk in listed])
+    tree = read_remains(host, tree, {disk.device.name: _beginnings(layout, disk) for disk in listed})
     notes.extend(twin_notes(tree, [disk for disk in disks if disk.device.name in names], {disk.device.name for disk in listed}))
     physical, logical, spares = _read_lvm(host, tree)
     sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
@@ -96,6 +96,11 @@ def read_present(host: Host, layout: Layout) -> Present:
         superblocks,
     )
     return replace(present, traces=_read_traces(host, present, layout))
+
+
+def _beginnings(layout: Layout, disk: Disk) -> tuple[int, ...]:
+    """Return where partitions of the layout are to begin on a disk, in bytes."""
+    return tuple(part.start for desired in layout.disks if desired.id in names_of(disk) for part in desired.partitions)
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:

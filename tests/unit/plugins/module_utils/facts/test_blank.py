@@ -93,3 +93,11 @@ def test_parts_of_files_and_their_openers_are_read_of_this_machine(tmp_path: t.A
         assert host.openers(nodes)[str(file)][0].endswith(f" ({process.pid})")
         process.communicate(b"\n")
     assert host.openers(nodes) == {}
+
+
+def test_one_byte_where_a_partition_is_to_begin_is_data() -> None:
+    """A table was lost, and the partitions that it named began where those of the layout do."""
+    place = 302 * MIB
+    host = RecordedHost({"bytes": {"/dev/sda": {place + 1080: b"\x53\xef"}}})
+    assert find_remains(host, "/dev/sda", SIZE) is None
+    assert find_remains(host, "/dev/sda", SIZE, places=(MIB, place)) == Remains(place + 1080)
