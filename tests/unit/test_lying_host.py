@@ -319,3 +319,19 @@ def test_facts_in_a_cache_are_no_options(world: World, name: str) -> None:
     check_nothing_happened(world, case, text)
     assert code != 0, text
     assert fails(text, "localhost", named=True), text
+
+
+@pytest.mark.parametrize("prefix", ["", "ansible_"])
+def test_providers_in_a_cache_are_not_registered(world: World, prefix: str) -> None:
+    """A host fails for the fact, before anything outranks it, and the books are kept of the others."""
+    cache = world.folder / "cache"
+    cache.mkdir()
+    said = [{"name": "of_web1", "inventories": {"VCPU": 1000, "MEMORY_MB": 1000000, "DISK_GB": 100000}, "traits": ["STORAGE_DISK_SSD"]}]
+    (cache / "s1_web0").write_text(json.dumps({"__payload__": json.dumps({f"{prefix}bareon_providers": said})}), encoding="utf-8")
+    case = Case("register", {}, ("disk_facts",))
+    settings = {"ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(cache)}
+    _code, text = world.run(case, {name: world.host(case, name, {}) for name in ("web0", "web1")}, **settings)
+    check_nothing_happened(world, case, text)
+    assert fails(text, "web0", named=True), text
+    assert "of_web1" not in text, text
+    assert "web1_vg_guests" in text, text
