@@ -95,7 +95,7 @@ def read_boot_settings(text: str) -> dict[str, dict[str, Remembered]]:
     """Return what a host remembers; of what is none of it, nothing: the lines of its tables count, whatever it remembers."""
     try:
         raw = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raw = {}
     found = raw if isinstance(raw, dict) else {}
     return {kind: {str(name): _remembered(one) for name, one in _entries(found.get(kind)).items()} for kind in KINDS}

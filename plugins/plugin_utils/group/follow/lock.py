@@ -49,7 +49,7 @@ def take(record: Path, owner: Owner) -> None:
         raise InputError([Mistake("state_file", f"is {str(record)!r}; must be the path of a file")])
     path = record.with_name(f"{record.name}.lock")
     try:
-        with open(open_private(path), "a+", encoding="utf-8") as file:
+        with open(open_private(path), "a+", encoding="utf-8", errors="replace") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             holder = _read(file.read())
@@ -73,7 +73,7 @@ def _read(text: str) -> Owner | None:
     try:
         told = json.loads(text)
         return Owner(str(told["host"]), int(told["pid"]), str(told["started"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 

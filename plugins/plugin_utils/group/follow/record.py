@@ -170,7 +170,7 @@ def read_record(path: Path) -> Record:
         return Record()
     except OSError as error:
         raise InputError([Mistake("state_file", f"cannot read {path}: {error.strerror or error}")]) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _not_a_record(path, f"it is no JSON: {error}") from error
     try:
         return record_from_plain(told)

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from ...common.errors import InputError, Mistake, Mistakes
 from ...common.files import replace_json
-from ...common.kinds import Name, is_number, refuse_less, shown
+from ...common.kinds import Name, is_number, is_whole, refuse_less, shown
 from ...common.words import listed
 from ..cluster.commands import StepKind, ganeti_command
 
@@ -435,18 +435,32 @@ def _limits(arguments: Mapping[str, t.Any]) -> tuple[int, int]:
 
 
 def read_journal(path: Path) -> tuple[MovePlan, Progress]:
-    """Return the plan and the progress that a journal holds; raise InputError when it cannot be read."""
+    """Return the plan and the progress that a journal holds; raise InputError when it cannot be read, or says what no run has written."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         plan = read_plan(told["plan"])
-        jobs = {int(move): str(job) for move, job in told["jobs"].items()}
+        jobs = {int(move): job for move, job in told["jobs"].items()}
         failures = {int(move): str(says) for move, says in told["failures"].items()}
-        return plan, Progress(tuple(int(done) for done in told["done"]), jobs, failures)
+        progress = Progress(tuple(told["done"]), jobs, failures)
+        _check_progress(plan, progress)
+        return plan, progress
     except OSError as error:
         says = f"cannot read {path}: {error.strerror or error}"
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         says = f"{path} is not the journal of a plan ({type(error).__name__}: {error}); move it away to start over"
     raise InputError([Mistake("journal", says)])
+
+
+def _check_progress(plan: MovePlan, progress: Progress) -> None:
+    """Raise ValueError for a progress that is none of the plan. Numbers of jobs become arguments of commands, and none is an option."""
+    most = [len(move.steps) for move in plan.moves]
+    counts = [number for number, steps in zip(progress.done, most) if is_whole(number) and 0 <= number <= steps]
+    if len(counts) != len(progress.done) or len(counts) != len(most):
+        raise ValueError(f"done must say for each of {len(most)} moves how many of its steps are done")
+    if not {*progress.jobs, *progress.failures} <= {*range(len(most))}:
+        raise ValueError("jobs and failures are of moves that the plan does not have")
+    if not all(isinstance(job, str) and re.fullmatch(r"[A-Za-z0-9][!-~]*", job) for job in progress.jobs.values()):
+        raise ValueError("a job is no text that begins with a letter or a digit")
 
 
 def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:

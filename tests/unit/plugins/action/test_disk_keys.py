@@ -246,6 +246,18 @@ def test_a_waiting_key_that_others_can_read_is_refused(action, tmp_path: Path) -
         assert str(file) in action(Task(recovery_key_directory=str(tmp_path)))["msg"]
 
 
+def test_a_waiting_key_of_another_user_is_refused(action, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has planted it would know what opens the container."""
+    waiting = tmp_path / "db1_example.data_1.new"
+    waiting.write_text(f"{new_recovery_key()}\n")
+    waiting.chmod(0o600)
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    host = Host()
+    assert "another user" in action(Task(recovery_key_directory=str(tmp_path)), host)["msg"]
+    assert host.parts == []
+
+
 def test_links_that_somebody_has_planted_are_not_followed(action, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("precious")

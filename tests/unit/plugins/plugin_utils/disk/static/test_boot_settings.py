@@ -137,7 +137,7 @@ def test_lines_that_were_lost_come_back_as_they_were() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "7", '{"mounts": 5}', '{"mounts": {"/srv": []}, "containers": {"data": {"given": {"a": 5}}}}']
+    "text", ["", "{", "[]", "7", "[" * 100_000, '{"mounts": 5}', '{"mounts": {"/srv": []}, "containers": {"data": {"given": {"a": 5}}}}']
 )
 def test_what_is_no_memory_is_none(text: str) -> None:
     host = Host("UUID=u-fs /srv ext4 noatime 0 2\n", "data UUID=u-luks none luks\n")

@@ -46,9 +46,11 @@ def test_of_a_run_on_another_host_it_is_said_what_to_do(tmp_path):
         take(record, this_run())
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"host": "h"}', "null"])
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b'{"host": "h"}', b"null", b"\xff", b"[" * 100_000, b'{"host": "h", "pid": 1e999, "started": ""}']
+)
 def test_a_damaged_lock_holds_nobody(tmp_path, text):
-    (tmp_path / "state.json.lock").write_text(text, encoding="utf-8")
+    (tmp_path / "state.json.lock").write_bytes(text)
     take(tmp_path / "state.json", this_run())
 
 

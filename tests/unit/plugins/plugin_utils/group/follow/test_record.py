@@ -59,6 +59,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     ("text", "says"),
     [
         ("", r"it is no JSON"),
+        ("[" * 100_000, r"it is no JSON"),
         ("[]", r"must be a mapping with version"),
         ('{"version": 2}', r"version: is 2; only version 1 is known"),
         ("{}", r"version: is missing"),

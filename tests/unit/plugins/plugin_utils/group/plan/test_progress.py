@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
@@ -202,6 +203,39 @@ def test_a_broken_journal_is_told(tmp_path, text):
     (tmp_path / "j.json").write_text(text)
     with pytest.raises(InputError, match="is not the journal of a plan"):
         read_journal(tmp_path / "j.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"done": []},
+        {"done": [0] * 99},
+        {"done": [-1]},
+        {"done": [99]},
+        {"done": [True]},
+        {"done": [0.5]},
+        {"done": ["0"]},
+        {"jobs": {"0": "--output=/etc/passwd"}},
+        {"jobs": {"0": "1 2"}},
+        {"jobs": {"0": "1\n"}},
+        {"jobs": {"0": ""}},
+        {"jobs": {"0": ["1"]}},
+        {"jobs": {"99": "1"}},
+        {"jobs": {"-1": "1"}},
+        {"failures": {"99": "full"}},
+    ],
+)
+def test_a_journal_that_no_run_has_written_is_refused(tmp_path, change):
+    """It is a file, which somebody can edit, and what it says of jobs becomes a part of commands."""
+    plan = {"moves": PLAN["moves"][:1], "stages": [[0]]}
+    path = Path(follow({"plan": plan, "directory": tmp_path}, write=True)["journal"])
+    written = json.loads(path.read_text())
+    job = {"0": "UPID:pve1:000A:00B0:65000000:qmigrate:101:root@pam!token:"}
+    path.write_text(json.dumps({**written, "jobs": job}))
+    assert read_journal(path)[1].jobs == {0: job["0"]}
+    path.write_text(json.dumps({**written, **change}))
+    with pytest.raises(InputError, match="is not the journal of a plan"):
+        read_journal(path)
 
 
 @pytest.mark.parametrize(
