@@ -198,10 +198,15 @@ def _checked(result: Plain, asked: Sequence[str]) -> Plain:
         raise Refused(f"The host names containers that were not asked for: {foreign!r}. Nothing was written; do not trust this host.")
     rows = [*added.values()] if isinstance(added, dict) else [None]
     numbers = [number for row in rows for number in (row if isinstance(row, list) else [None])]
-    wrong = [number for number in [*slots.values(), *numbers] if type(number) is not int or number not in _SLOTS]
+    wrong = [number for number in [*slots.values(), *numbers] if not _is_slot(number)]
     if wrong:
         raise Refused(f"The host names {wrong!r} as key slots, which are none. Nothing was written; do not trust this host.")
     return {**result, "recovery_needed": list(dict.fromkeys(needed)), "recovery_slots": slots, "added": added}
+
+
+def _is_slot(number: t.Any) -> bool:
+    # Python takes True for the number 1.
+    return isinstance(number, int) and not isinstance(number, bool) and number in _SLOTS
 
 
 def _joined(added: Plain, finished: Plain, needed: Sequence[str]) -> Plain:

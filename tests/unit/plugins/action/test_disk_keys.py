@@ -69,7 +69,11 @@ def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
         found._task = task
         monkeypatch.setattr(ActionModule.__mro__[1], "run", lambda self, tmp=None, task_vars=None: {})
         answering = host or Host()
-        monkeypatch.setattr(ActionModule, "_execute_module", lambda self, **how: answering(self, **how))
+
+        def execute(self: t.Any, **how: t.Any) -> t.Any:
+            return answering(self, **how)
+
+        monkeypatch.setattr(ActionModule, "_execute_module", execute)
         return found.run(task_vars={"inventory_hostname": "db1.example"})
 
     return run

@@ -26,6 +26,12 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.plan_files i
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.lock import take, this_run
 from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
 
+
+def _use(path: Path) -> None:
+    with open_ledger(f"sqlite:///{path}"):
+        pass
+
+
 WRITERS: dict[str, Callable[[Path], object]] = {
     "create_file": lambda path: create_file(path, "new"),
     "replace_file": lambda path: replace_file(path, "new"),
@@ -33,14 +39,9 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "open_private": lambda path: os.close(open_private(path)),
     "plans": lambda path: write(plan_files(path.parent, {path.name.removesuffix(".json"): {"disks": []}})),
     "lock": lambda path: take(path.with_name(path.name.removesuffix(".lock")), this_run()),
-    "ledger": lambda path: _use(path),
+    "ledger": _use,
 }
 NAMES = {"plans": "web1.json", "lock": "state.json.lock", "ledger": "ledger.sqlite"}
-
-
-def _use(path: Path) -> None:
-    with open_ledger(f"sqlite:///{path}"):
-        pass
 
 
 def mode(path: Path) -> int:
