@@ -114,7 +114,9 @@ class Bed:
     def run(self, *options: str, **variables: t.Any) -> Run:
         """Run the role."""
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        inventory = {"all": {"hosts": {"localhost": {}, **{node: {} for node in NODES}}, "vars": local}}
+        # Nobody listens at the port of `gone`.
+        gone = {"gone": {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 9}}
+        inventory = {"all": {"hosts": {"localhost": {}, **{node: {} for node in NODES}, **gone}, "vars": local}}
         known = {"group_moves_plan": self.plan, "group_moves_poll": 0, "group_moves_at_once": 9, "group_moves_per_node": 0}
         known |= {name: value for name, value in variables.items() if value is not None}
         play = {"hosts": "localhost", "gather_facts": False, "vars": known, "roles": ["bareon.allocator.group_moves"]}
@@ -232,8 +234,52 @@ def test_a_plan_is_data_that_is_read_before_anything_is_asked(tmp_path, wrong, d
 
 @pytest.mark.parametrize("bed", [DEAD], indirect=True)
 def test_ganeti_starts_from_the_mirror_of_a_node_that_does_not_answer(bed):
+    bed.change(offline=["a"])
     finishes(bed)
     assert bed.log("submit") == ["failover web", "replace-disks web c"]
+
+
+def rapi_at(url: str) -> dict[str, str]:
+    """Return the options of the driver rapi."""
+    return {"group_moves_driver": "rapi", "group_moves_url": url, "group_moves_username": "mover", "group_moves_password": "secret"}
+
+
+@pytest.mark.parametrize("driver", ["ganeti", "rapi"])
+@pytest.mark.parametrize("bed", [DEAD], indirect=True)
+def test_consistency_is_ignored_only_for_a_node_that_the_cluster_has_marked_offline(bed, url, driver):
+    options = rapi_at(url) if driver == "rapi" else {}
+    for state, said in (({"offline": ["b"]}, "is not marked offline"), ({"offline": ["a"], "silent": True}, "does not say")):
+        bed.change(**state)
+        refused = bed.run("-vvv", **options)
+        assert refused.code == 2, refused.text
+        assert f"a: {'the cluster ' if 'silent' in state else ''}{said}" in refused.text
+        assert "gnt-node modify -O yes a" in refused.text
+        assert "secret" not in refused.text
+        assert bed.homes() == {"web": ["a", "b"]}
+        assert bed.state()["log"] == [], "nothing was begun"
+    bed.change(offline=["a"], silent=False)
+    finishes(bed, **options)
+    if driver == "rapi":
+        assert bed.log("PUT") == ['failover {"ignore_consistency": true}']
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("bed", [DEAD], indirect=True)
+def test_a_master_that_cannot_be_reached_confirms_nothing(bed):
+    bed.change(offline=["a"])
+    refused = bed.run(group_moves_check_where=False, group_moves_master="gone")
+    assert refused.code != 0, refused.text
+    assert "gnt-node modify -O yes a" in refused.text
+    assert bed.state().get("log", []) == []
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("bed", [DEAD], indirect=True)
+def test_a_server_that_does_not_answer_confirms_nothing(bed):
+    refused = bed.run(group_moves_check_where=False, **rapi_at("http://127.0.0.1:9"))
+    assert refused.code == 2, refused.text
+    assert "gnt-node modify -O yes a" in refused.text
+    assert bed.state().get("log", []) == []
 
 
 FENCE = [
@@ -251,6 +297,7 @@ def test_a_dead_node_is_fenced_before_anything_is_begun(bed):
     refused = bed.run(group_moves_fence="fence.yml", fence_works=False)
     assert refused.code == 2, refused.text
     assert bed.state().get("log", []) == []
+    bed.change(offline=["a"])
     finishes(bed, group_moves_fence="fence.yml", fence_works=True)
     assert (bed.folder / "fenced").read_text() == "a\n"
     assert bed.log("submit") == ["failover web", "replace-disks web c"]

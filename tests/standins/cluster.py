@@ -3,13 +3,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stand-ins for gnt-instance, gnt-job, virsh, pvesh, and for the servers of Ganeti's RAPI and Proxmox VE.
+"""Stand-ins for gnt-instance, gnt-node, gnt-job, virsh, pvesh, and for the servers of Ganeti's RAPI and Proxmox VE.
 
     cluster.py install BIN STATE     # writes commands into BIN that work on the file STATE
     cluster.py serve STATE PORTFILE  # answers both APIs on 127.0.0.1 until it is terminated
 
-STATE is JSON: `instances` by name with their `nodes` (and for Proxmox VE `id`), `fail` with words of steps that are to
-fail and how often, `polls` until a job has ended, `seconds` that a command takes. What is done is appended to `log`. The
+STATE is JSON: `instances` by name with their `nodes` (and for Proxmox VE `id`), `offline` with the nodes that
+are marked so, `silent` if nobody answers for nodes, `fail` with words of steps that are to fail and how often, `polls` until a job has ended, `seconds` that a command takes. What is done is appended to `log`. The
 stand-ins refuse what the real ones would: a mirror on a node that the instance is on, a move of what is elsewhere.
 """
 
@@ -30,7 +30,7 @@ import typing as t
 from collections.abc import Iterator
 from urllib.parse import parse_qs, unquote, urlsplit
 
-COMMANDS = ("gnt-instance", "gnt-job", "virsh", "pvesh")
+COMMANDS = ("gnt-instance", "gnt-node", "gnt-job", "virsh", "pvesh")
 USER = "mover:secret"
 TOKEN = "PVEAPIToken=mover@pve!plan=secret"
 
@@ -51,7 +51,7 @@ class StandIn:
         with self.path.open("r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             state = json.load(file)
-            for name, default in (("jobs", {}), ("log", []), ("fail", {}), ("polls", 0), ("seconds", 0)):
+            for name, default in (("jobs", {}), ("log", []), ("fail", {}), ("offline", []), ("silent", False), ("polls", 0), ("seconds", 0)):
                 state.setdefault(name, default)
             yield state
             file.seek(0)
@@ -171,6 +171,27 @@ def gnt_instance(cluster: StandIn, arguments: list[str]) -> int:
     return 0
 
 
+def gnt_node(cluster: StandIn, arguments: list[str]) -> int:
+    """Answer `gnt-node list --no-headers --separator=| --output=name,offline NODE` with Y or N, as Ganeti writes what is true or false."""
+    if arguments[:-1] != ["list", "--no-headers", "--separator=|", "--output=name,offline"]:
+        print(f"not understood: {arguments}", file=sys.stderr)
+        return 1
+    with cluster.open() as state:
+        if state["silent"]:
+            print("Cannot communicate with the master daemon.", file=sys.stderr)
+            return 1
+        if arguments[-1] not in nodes_of(state):
+            print(f"Failure: prerequisites not met for this operation:\nNodes not found: {arguments[-1]}", file=sys.stderr)
+            return 1
+        print(f"{arguments[-1]}|{'Y' if arguments[-1] in state['offline'] else 'N'}")
+    return 0
+
+
+def nodes_of(state: dict[str, t.Any]) -> set[str]:
+    """Return the nodes that instances are on."""
+    return {node for instance in state["instances"].values() for node in instance["nodes"]}
+
+
 def gnt_job(cluster: StandIn, arguments: list[str]) -> int:
     """Answer `gnt-job list --no-headers --separator=| --output=status,opresult NUMBER`."""
     if arguments[:-1] != ["list", "--no-headers", "--separator=|", "--output=status,opresult"]:
@@ -267,6 +288,11 @@ def server(cluster: StandIn) -> http.server.ThreadingHTTPServer:
                 with cluster.open() as state:
                     entries = state["instances"].items()
                     return [{"name": name, "pnode": one["nodes"][0], "snodes": one["nodes"][1:]} for name, one in entries]
+            if parts[:2] == ["2", "nodes"]:
+                with cluster.open() as state:
+                    if parts[2] not in nodes_of(state) or state["silent"]:
+                        raise KeyError(parts[2])
+                    return {"name": parts[2], "offline": parts[2] in state["offline"], "drained": False}
             if parts[:2] == ["2", "jobs"]:
                 job = cluster.job(parts[2])
                 return {"id": parts[2], "status": job["status"], "opresult": [job["says"]]}
@@ -312,7 +338,8 @@ def main(arguments: list[str]) -> int:
         serving = server(cluster)
         pathlib.Path(rest[1]).write_text(json.dumps({"port": serving.server_port, "pid": os.getpid()}))
         serving.serve_forever()
-    return {"gnt-instance": gnt_instance, "gnt-job": gnt_job, "virsh": virsh, "pvesh": pvesh}[what](cluster, rest[1:])
+    commands = {"gnt-instance": gnt_instance, "gnt-node": gnt_node, "gnt-job": gnt_job, "virsh": virsh, "pvesh": pvesh}
+    return commands[what](cluster, rest[1:])
 
 
 if __name__ == "__main__":
