@@ -335,7 +335,8 @@ options:
     suboptions:
       type:
         description:
-          - V(ganeti_text) is the text format of Ganeti's htools, as C(hbal -S) and C(hscan) write it.
+          - V(ganeti_text) is the text format of Ganeti's htools, as C(hbal -S) and C(hscan) write it. They write drained nodes as offline;
+            what this collection writes has V(drained) in a column of its own, which they ignore.
           - V(iallocator) is the message that Ganeti sends to an allocator.
           - V(ganeti_rapi) is Ganeti's remote API, asked at O(source.url), or a directory with C(info.json), C(groups.json),
             C(nodes.json) and C(instances.json) that it answered before.

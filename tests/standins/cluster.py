@@ -8,9 +8,10 @@
     cluster.py install BIN STATE     # writes commands into BIN that work on the file STATE
     cluster.py serve STATE PORTFILE  # answers both APIs on 127.0.0.1 until it is terminated
 
-STATE is JSON: `instances` by name with their `nodes` (and for Proxmox VE `id`), `offline` with the nodes that
-are marked so, `silent` if nobody answers for nodes, `fail` with words of steps that are to fail and how often, `polls` until a job has ended, `seconds` that a command takes. What is done is appended to `log`. The
-stand-ins refuse what the real ones would: a mirror on a node that the instance is on, a move of what is elsewhere.
+STATE is JSON: `instances` by name with their `nodes` (and for Proxmox VE `id`), `offline` with the nodes that are marked so,
+`silent` if nobody answers about nodes, `fail` with words of steps that are to fail and how often, `polls` until a job has
+ended, `seconds` that a command takes. What is done is appended to `log`. The stand-ins refuse what the real ones would: a
+mirror on a node that the instance is on, a move of what is elsewhere.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class StandIn:
         with self.path.open("r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             state = json.load(file)
-            for name, default in (("jobs", {}), ("log", []), ("fail", {}), ("offline", []), ("silent", False), ("polls", 0), ("seconds", 0)):
+            for name, default in {"jobs": {}, "log": [], "fail": {}, "offline": [], "silent": False, "polls": 0, "seconds": 0}.items():
                 state.setdefault(name, default)
             yield state
             file.seek(0)

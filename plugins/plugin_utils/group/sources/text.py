@@ -6,6 +6,9 @@
 
 Five sections, separated by one empty line each: groups, nodes, instances, cluster tags, policies (the last may be
 missing). Columns are separated by `|`, members of lists by `,`; late columns have defaults.
+
+The tools write a drained node as offline, `Y`. A drained node is written so here, too, with a column of its own after the
+last one that the tools know, which they do not read.
 """
 
 from __future__ import annotations
@@ -56,6 +59,15 @@ class _Role(Kind):
 
     def read(self, value: t.Any) -> str:
         return value if value in _ROLES or value == _SILENT else self.refuse(value)
+
+
+class _Drained(Kind):
+    """Whether a node that the tools take for offline is only drained."""
+
+    wanted, blank = f"nothing, or {NodeState.DRAINED}", False
+
+    def read(self, value: t.Any) -> bool:
+        return value == NodeState.DRAINED if value in ("", NodeState.DRAINED) else self.refuse(value)
 
 
 class _Members(Kind):
@@ -135,10 +147,11 @@ _NODE = Table(
         Row("free_spindles", _COUNT, required=True),
         Row("n_cpu", _COUNT, required=True),
         Row("cpu_speed", _NUMBER, required=True),
+        Row("drained", _Drained(), required=True),
     ],
     separator=", ",
 )
-_NODE_DEFAULTS = ("1", "", "N", "0", "1", "1.0")
+_NODE_DEFAULTS = ("1", "", "N", "0", "1", "1.0", "")
 _REPORTED = ("t_mem", "n_mem", "f_mem", "t_dsk", "f_dsk", "t_cpu")
 _INSTANCE = Table(
     "an instance",
@@ -276,7 +289,8 @@ def _node(values: Values, line: int, group_names: Mapping[str, str], mistakes: M
         total_cpus=values["t_cpu"],
         node_cpus=values["n_cpu"],
         cpu_speed=values["cpu_speed"],
-        offline=values["role"] == "Y",
+        offline=values["role"] == "Y" and not values["drained"],
+        drained=values["drained"],
         unreachable=values["role"] == _SILENT,
         master=values["role"] == "M",
         tags=values["tags"],
@@ -343,7 +357,7 @@ def _group_line(group: Group) -> str:
 
 
 def _node_line(node: Node, group_uuid: str) -> str:
-    silent = node.state == NodeState.UNREACHABLE
+    silent, drained = node.state == NodeState.UNREACHABLE, node.state == NodeState.DRAINED
     return "|".join(
         (
             node.name,
@@ -351,7 +365,7 @@ def _node_line(node: Node, group_uuid: str) -> str:
             f"{node.total_disk:.0f}",
             str(node.free_disk),
             f"{node.total_cpus:.0f}",
-            "Y" if node.offline or (node.drained and not silent) else "M" if node.master else "N",
+            "Y" if node.offline or drained else "M" if node.master else "N",
             group_uuid,
             str(node.spindles),
             ",".join(node.tags),
@@ -359,6 +373,7 @@ def _node_line(node: Node, group_uuid: str) -> str:
             str(node.free_spindles),
             str(node.node_cpus),
             _fixed(node.cpu_speed),
+            *((NodeState.DRAINED,) if drained else ()),
         ),
     )
 

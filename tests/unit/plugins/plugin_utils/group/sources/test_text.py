@@ -61,6 +61,15 @@ def test_policies_belong_to_their_owners():
     assert owned.replace("|2\n", "|2.0\n") in write_text(cluster)
 
 
+def test_a_drained_node_has_a_column_of_its_own():
+    drained = SHORT.replace("|2|5|1.5\n", "|2|5|1.5|drained\n")
+    node = parse_text(drained).nodes[2]
+    assert (node.state, node.offline, node.total_memory, node.cpu_speed) == ("drained", False, 3000.5, 1.5)
+    assert "|Y|u2|3|x,y|Y|2|5|1.5|drained\n" in write_text(parse_text(drained))
+    assert "|Y|u2|3|x,y|Y|2|5|1.5\n" in write_text(parse_text(SHORT))
+    assert mistakes(drained.replace("drained", "empty")) == ["line 6, drained: is 'empty'; must be nothing, or drained"]
+
+
 def test_all_mistakes_are_told_at_once_with_line_and_column():
     broken = (
         SHORT.replace("last_resort", "lastresort")
@@ -104,7 +113,7 @@ def test_drbd_needs_a_second_node():
             "",
             "line 1: the file ends after 1 of 4 sections; missing: nodes, instances, cluster tags (an empty line ends a section)",
         ),
-        (SHORT[:120], "line 6: has 3 columns instead of 9 to 15: name, t_mem, n_mem, f_mem, t_dsk, f_dsk, t_cpu, role, group uuid ..."),
+        (SHORT[:120], "line 6: has 3 columns instead of 9 to 16: name, t_mem, n_mem, f_mem, t_dsk, f_dsk, t_cpu, role, group uuid ..."),
     ],
 )
 def test_truncated_files_are_refused(text, says):
