@@ -23,6 +23,10 @@ from ...common.paths import why_no_path
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yml", ".yaml")
 _ABSENT, _PRESENT = "absent", "present"
+_LARGEST, _DEEPEST = 100_000, 50
+"""So much is in no profile: a few aliases of YAML stand for more than a machine can hold."""
+_LETTERS = 100
+"""Letters of a text that count as a value."""
 _IDLE = Text()
 _BOUNDS = ("min_size", "max_size")
 _WISH = Table("an override", [Row("id", Text(), required=True), Row("state", Word((_PRESENT, _ABSENT)), default=_PRESENT)], others=True)
@@ -78,7 +82,23 @@ def parse_idle(value: t.Any, place: str = "idle") -> str:
 
 @functools.lru_cache(maxsize=64)
 def _content(path: Path, _modified: int) -> t.Any:
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+    content = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+    size, depth = _extent(content, {})
+    if size > _LARGEST or depth > _DEEPEST:
+        raise ValueError(f"with its aliases it has {size} values, {depth} deep; a profile may have {_LARGEST}, {_DEEPEST} deep")
+    return content
+
+
+def _extent(value: t.Any, known: dict[int, tuple[int, int]], above: int = 0) -> tuple[int, int]:
+    """Return how many values there are when all aliases are written out, long texts as several, and how deep. Raises ValueError."""
+    if above > _DEEPEST:
+        raise ValueError(f"it is nested more than {_DEEPEST} deep, or holds itself")
+    if id(value) not in known:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
+        found = [_extent(one, known, above + 1) for one in inner]
+        own = 1 + (len(value) // _LETTERS if isinstance(value, str) else 0)
+        known[id(value)] = (own + sum(size for size, _depth in found), 1 + max((depth for _size, depth in found), default=0))
+    return known[id(value)]
 
 
 def merge(schema: t.Any, overrides: t.Any) -> list[t.Any]:

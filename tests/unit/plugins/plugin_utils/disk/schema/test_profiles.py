@@ -54,6 +54,33 @@ def test_a_profile_is_a_list_or_has_one(tmp_path: pathlib.Path, text: str) -> No
     assert load_profile(tmp_path / "p.yml") == [{"id": "a", "type": "lv"}]
 
 
+LAUGHTER = "".join(f"  - &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]\n" for number in range(1, 12))
+"""Each list holds the one before nine times."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"schema:\n  - &a0 [x]\n{LAUGHTER}",
+        "schema:\n  - &space {id: a, type: lv, more: *space}\n",
+        "why: &why {a: *why}\nschema: []\n",
+        f"schema: {'[' * 60}{']' * 60}\n",
+        f"why: {{a: &a {'x' * 100_000}, b: [{', '.join(['*a'] * 200)}]}}\nschema: []\n",
+    ],
+    ids=["laughter", "a space in itself", "a reason in itself", "deep", "long"],
+)
+def test_aliases_do_not_make_a_profile_endless(tmp_path: pathlib.Path, text: str) -> None:
+    """Who wrote it may be anybody, and the controller would be busy until it has no memory left."""
+    (tmp_path / "p.yml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"^profile p\.yml: cannot be read: "):
+        load_profile(tmp_path / "p.yml")
+
+
+def test_aliases_stand_for_what_they_name(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "p.yml").write_text("- &a {id: a, type: lv}\n- {<<: *a, id: b}\n", encoding="utf-8")
+    assert load_profile(tmp_path / "p.yml") == [{"id": "a", "type": "lv"}, {"id": "b", "type": "lv"}]
+
+
 @pytest.mark.parametrize(
     ("text", "says"), [("schema: 5\n", "has a number"), ("a: b\n", "has nothing"), ("a: [\n", "cannot be read"), ("", "has nothing")]
 )
