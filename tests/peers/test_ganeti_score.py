@@ -10,6 +10,7 @@ Without them every test here fails: that nothing was compared must not look like
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 import pathlib
 import re
@@ -121,6 +122,18 @@ def test_what_we_write_is_what_hbal_writes(name, tmp_path):
     path.write_text(write_text(parse_text(text)))
     run("hbal", "-t", str(path), "-G", "group-01", "-l", "0", "-S", str(tmp_path / "saved"))
     assert (tmp_path / "saved.original").read_bytes() == path.read_bytes()
+
+
+def test_hbal_takes_a_drained_node_as_it_does_an_offline_one(tmp_path):
+    cluster = parse_text(generate(**CLUSTERS["drbd"]).text())
+    first, *others = cluster.nodes
+    for name, flags in (("offline", {"offline": True}), ("drained", {"drained": True})):
+        written = write_text(dataclasses.replace(cluster, nodes=(dataclasses.replace(first, **flags), *others)))
+        assert parse_text(written).nodes[0].state == name
+        (tmp_path / name).write_text(written)
+        run("hbal", "-t", str(tmp_path / name), "-l", "0", "-S", str(tmp_path / f"{name}-saved"))
+    assert (tmp_path / "drained").read_text() != (tmp_path / "offline").read_text()
+    assert (tmp_path / "drained-saved.original").read_bytes() == (tmp_path / "offline-saved.original").read_bytes()
 
 
 def test_odd_numbers_are_written_as_haskell_writes_them(tmp_path):
