@@ -8,10 +8,24 @@ from __future__ import annotations
 
 import typing as t
 
+from ..plugin_utils.common.action import failure
+from ..plugin_utils.common.errors import InputError
 from ..plugin_utils.common.host_action import HostAction
+from ..plugin_utils.disk.schema.hardware import check_kinds
 
 
 class ActionModule(HostAction):
     """disk_facts: the module on the host."""
 
     FACTS: t.ClassVar[tuple[str, ...]] = ("bareon_hardware",)
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Run the module; fail for facts of other kinds, which would end the run of a fleet that is planned on one page."""
+        result = super().run(tmp, task_vars)
+        if result.get("failed") or result.get("unreachable") or result.get("skipped"):
+            return result
+        try:
+            check_kinds((result.get("ansible_facts") or {}).get("bareon_hardware"), "bareon_hardware")
+        except InputError as error:
+            return failure(f"the module did not write this answer: {error}")
+        return result

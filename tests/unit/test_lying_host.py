@@ -335,3 +335,34 @@ def test_providers_in_a_cache_are_not_registered(world: World, prefix: str) -> N
     assert fails(text, "web0", named=True), text
     assert "of_web1" not in text, text
     assert "web1_vg_guests" in text, text
+
+
+HARDWARE = HONEST["disk_facts"]["ansible_facts"]["bareon_hardware"]
+OTHER_KINDS: dict[str, dict[str, t.Any]] = {
+    "none": {"ansible_facts": {}},
+    "null": {"ansible_facts": {"bareon_hardware": None}},
+    "text": {"ansible_facts": {"bareon_hardware": "x"}},
+    "disks": {"ansible_facts": {"bareon_hardware": {"ram": 1, "disks": "x"}}},
+    "disk": {"ansible_facts": {"bareon_hardware": {**HARDWARE, "disks": [*HARDWARE["disks"], 5]}}},
+    "size": {"ansible_facts": {"bareon_hardware": {**HARDWARE, "disks": [{**HARDWARE["disks"][0], "size": ["x"]}]}}},
+    "partition": {"ansible_facts": {"bareon_hardware": {**HARDWARE, "disks": [{**HARDWARE["disks"][0], "partitions": [5]}]}}},
+    "ram": {"ansible_facts": {"bareon_hardware": {**HARDWARE, "ram": {}}}},
+    "message": {"failed": True, "msg": [{"a": 5}], "ansible_facts": {}},
+    "unreachable": {"unreachable": True},
+}
+
+
+@pytest.mark.parametrize("play", ["report", "drift"])
+def test_an_answer_of_another_kind_ends_no_run_of_others(world: World, play: str) -> None:
+    case = FLEETS[play]
+    hosts = {f"of_{name}": world.host(case, f"of_{name}", {"disk_facts": Lie({}, said)}) for name, said in OTHER_KINDS.items()}
+    hosts["honest"] = world.host(case, "honest", {})
+    for name in hosts:
+        (world.work / "plans" / f"{name}.json").write_text(json.dumps(data_plan()), encoding="utf-8")
+    world.before = world.look()
+    code, text = world.run(case, hosts)
+    check_nothing_happened(world, case, text)
+    assert code == 0, text
+    if play == "report":
+        page = (world.work / "layouts.html").read_text(encoding="utf-8")
+        assert [name for name in hosts if name not in page] == [], text

@@ -14,6 +14,7 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 from .action import failure, with_visible_sentences
 from .errors import InputError
 from .facts import host_of, refuse_facts, refuse_undocumented
+from .kinds import kind_of
 
 
 def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, facts: tuple[str, ...] = ()) -> dict[str, t.Any]:
@@ -29,7 +30,15 @@ def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, fac
             "changed": bool(result.get("changed")),
             "foreign_facts": [mistake.place for mistake in error.mistakes],
         }
-    return with_visible_sentences(result)
+    return with_visible_sentences(_of_its_kind(result))
+
+
+def _of_its_kind(result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return a result whose message is text, and that has no facts where the module has failed: others read both of them."""
+    left = {
+        key: value for key, value in result.items() if key != "ansible_facts" or not (result.get("failed") or result.get("unreachable"))
+    }
+    return left if isinstance(left.get("msg", ""), str) else {**left, "msg": f"its message is {kind_of(left['msg'])}"}
 
 
 class HostAction(NormalAction):

@@ -94,6 +94,16 @@ def parse_hardware(facts: t.Any, place: str = "hardware") -> Hardware:
     return Hardware(disks=tuple(disks), ram=values["ram"], firmware=values["firmware"], facts=_with_numbers(facts, disks, values["ram"]))
 
 
+def check_kinds(facts: t.Any, place: str = "hardware") -> None:
+    """Raise InputError for values of other kinds than facts of a machine have; whether it can be planned is not looked at."""
+    mistakes = Mistakes()
+    if facts is None:
+        mistakes.add(place, "is missing; must be a mapping with disks")
+    for position, entry in enumerate(_HARDWARE.read_nested(facts, place, mistakes)["disks"]):
+        _DISK.read_nested(entry, f"{place}.disks[{position}]", mistakes)
+    mistakes.check()
+
+
 def reordered(hardware: Hardware, order: Sequence[int]) -> Hardware:
     """Return the same machine with its disks in another order; `order` holds their present positions."""
     disks = tuple(hardware.disks[position] for position in order)
