@@ -26,12 +26,13 @@ REQUIREMENTS = ROOT / "requirements.txt"
 CORE = ("ansible-core", "jinja2", "MarkupSafe", "PyYAML", "packaging", "resolvelib", "cryptography", "cffi", "pycparser")
 OLD = "0.1.2"
 NEEDED = [line for line in REQUIREMENTS.read_text().splitlines() if line and not line.startswith(("#", "jinja2"))]
-# disk_drift compares what is there, controller_file writes text, disk_keys and other actions have their work done on the host: they need no
-# library.
+# disk_drift compares what is there, controller_file writes text, pinned_options takes variables, disk_keys and other actions have their
+# work done on the host: they need no library.
 ACTIONS = sorted(
     path.stem
     for path in (ROOT / "plugins" / "action").glob("*.py")
-    if path.stem not in {"controller_file", "disk_drift", "disk_keys"} and "HostAction" not in path.read_text(encoding="utf-8")
+    if path.stem not in {"controller_file", "disk_drift", "disk_keys", "pinned_options"}
+    and "HostAction" not in path.read_text(encoding="utf-8")
 )
 TEMPLATES = {
     "plan_to_providers": "{{ {} | bareon.allocator.plan_to_providers('host', {}) }}",
