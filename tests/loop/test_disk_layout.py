@@ -245,7 +245,7 @@ def test_what_no_tool_sees_is_data_all_the_same(loops, unseen):
 
     said = refuse(options)
     assert f"{disk} is not empty; wiping it would destroy unknown data at " in said
-    assert f"Name {disk} in wipe" in said
+    assert f"name {disk} in wipe" in said
     assert said.splitlines()[1:] == refuse(options, check=True).splitlines()[1:]
     assert digest(disk) == before
 
