@@ -17,6 +17,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import typing as t
 from collections.abc import Iterator, Mapping
@@ -122,7 +123,7 @@ class World:
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
         self.work, self.home, self.canary = (folder / name for name in ("work", "home", "canary"))
-        for name in ("work", "home/.ssh", "canary/empty", "temporary"):
+        for name in ("work", "home/.ssh", "canary/empty"):
             (folder / name).mkdir(parents=True)
         self.pwned = folder / "pwned"
         self.template = f"{{{{ query('ansible.builtin.pipe', 'touch {self.pwned}') }}}}"
@@ -181,7 +182,6 @@ class World:
         environment |= {
             "HOME": str(self.home),
             "PWD": str(self.work),
-            "TMPDIR": str(self.folder / "temporary"),
             "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"),
             "ANSIBLE_NOCOLOR": "1",
             **{name: str(self.folder / name) for name in ("ANSIBLE_HOME", "ANSIBLE_REMOTE_TMP", "ANSIBLE_ASYNC_DIR", "ANSIBLE_LOCAL_TEMP")},
@@ -202,7 +202,9 @@ class World:
         chosen = {"bareon_hosts": "all:!localhost" if hosts else "localhost", **({"mover": next(iter(hosts))} if hosts else {})}
         command = [sys.executable, "-m", "ansible", "playbook", "-i", str(self.folder / "inventory.json"), play, "-e", json.dumps(chosen)]
         command += ["--check"] if case.check else []
-        with (self.folder / "output").open("w+", encoding="utf-8") as output:
+        # Ansible has sockets in there, whose paths must be short.
+        with tempfile.TemporaryDirectory(prefix="lie") as temporary, (self.folder / "output").open("w+", encoding="utf-8") as output:
+            environment["TMPDIR"] = temporary
             done = subprocess.run(
                 command, cwd=self.work, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False
             )
