@@ -34,9 +34,9 @@ notes:
 
 EXAMPLES = r"""
 ---
-- name: Ask Ganeti's remote API for an instance
-  ansible.builtin.uri:
-    url: "{{ 'https://cluster.example.com:5080' | bareon.allocator.join_url('2', 'instances', instance_name, bulk=1) }}"
+- name: Say where Ganeti's remote API has an instance
+  ansible.builtin.debug:
+    msg: "{{ 'https://cluster.example.com:5080' | bareon.allocator.join_url('2', 'instances', instance_name, bulk=1) }}"
 """
 
 RETURN = r"""
