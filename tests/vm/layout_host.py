@@ -33,7 +33,7 @@ _MD_CLEANS = 15.0
 
 
 def code(folder: Path) -> Path:
-    """Gather what the modules take, as Ansible would send it, and the tool that looks at layouts."""
+    """Gather what the modules take, as Ansible would send it, and the tools of these tests."""
     own = folder / "ansible_collections" / "bareon" / "allocator" / "plugins"
     for name in ("modules", "module_utils"):
         shutil.copytree(_PLUGINS / name, own / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -43,7 +43,8 @@ def code(folder: Path) -> Path:
         ignore=shutil.ignore_patterns("__pycache__", "powershell", "csharp"),
     )
     (folder / "ansible" / "__init__.py").touch()
-    shutil.copy(_HERE / "make_layout.py", folder)
+    for tool in ("make_layout.py", "run_modules.py"):
+        shutil.copy(_HERE / tool, folder)
     return folder
 
 
@@ -92,6 +93,12 @@ class LayoutHost:
     def attempt(self, schema: Plain, **options: t.Any) -> Plain:
         """Run disk_layout and return its result, whatever it is."""
         return self._result(self._run("disk_layout", self._options(schema, options)))
+
+    def attempt_each(self, schema: Plain, runs: t.Iterable[Plain]) -> list[Plain]:
+        """Run disk_layout with each of these options, one after the other, and return its results, whatever they are."""
+        task = json.dumps({"module": "disk_layout", "runs": [self._options(schema, options) for options in runs]})
+        outputs = self.machine.run("env", f"PYTHONPATH={_CODE}", "python3", f"{_CODE}/run_modules.py", text=task)
+        return [result_in(output, "") for output in json.loads(outputs)]
 
     def apply(self, schema: Plain, **options: t.Any) -> Plain:
         """Run disk_layout, which has to succeed."""
