@@ -78,7 +78,7 @@ def _retire(host: LayoutHost, schema: Plain) -> None:
     host.shell(f"""
 mdadm --stop --scan
 udevadm settle
-for disk in {ONE.link} {TWO.link}; do wipefs --all --quiet $disk-part1; partx --delete $disk; done
+for disk in {ONE.link} {TWO.link}; do wipefs --all --quiet $disk-part1; partx --delete $disk || true; done
 udevadm settle
 """)
 
