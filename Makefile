@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -195,7 +195,8 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
-	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py --ignore tests/vm/test_zfs.py
+	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py --ignore tests/vm/test_zfs.py \
+		--ignore tests/vm/test_foreign_content.py
 
 test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEMU, by BIOS and UEFI, and start it from either disk; the first build needs root
 	tests/utils/install-tools /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
@@ -216,6 +217,10 @@ test-unlock: $(DEVELOP) ## Have a TPM, a Tang server and a key file open LUKS in
 test-zfs: $(DEVELOP) ## Make ZFS pools in a Debian 12 machine under QEMU, with zfs-fuse, and restart it; the first build needs root
 	tests/vm/build-image bookworm .build/zfs zfs-fuse
 	TEST_MACHINES=.build/zfs TEST_MACHINE_SUITE=bookworm $(BIN)/python -m pytest -q tests/vm/test_zfs.py
+
+test-foreign: $(DEVELOP) ## Have what people keep on disks outlive runs that do not name these, in a Debian machine under QEMU: md, bcache, LIO and more; an hour or two
+	tests/vm/build-image trixie .build/foreign bcache-tools,gdisk,multipath-tools
+	TEST_MACHINES=.build/foreign $(BIN)/python -m pytest -q tests/vm/test_foreign_content.py
 
 test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, made and back after a restart
 	tests/vm/build-image
