@@ -115,6 +115,17 @@ def test_metrics_and_score_of_the_cluster(name, tmp_path):
     assert scorer.score(state) == pytest.approx(float(total[1]), abs=PRINTED)
 
 
+def test_htools_do_not_count_virtual_cpus_that_a_node_does_not_have(tmp_path):
+    cluster = parse_text(generate(**CLUSTERS["drbd"]).text())
+    first, *others = cluster.instances
+    most = int(max(node.total_cpus for node in cluster.nodes))
+    cluster = dataclasses.replace(cluster, instances=(dataclasses.replace(first, vcpus=most + 1), *others))
+    path = tmp_path / "cluster.data"
+    path.write_text(write_text(cluster))
+    state = ClusterState.from_cluster(cluster)
+    assert_same_metrics(Scorer(state, ScoreMode.HTOOLS), state, printed_metrics(run("hinfo", "-t", str(path))))
+
+
 @every_cluster
 def test_what_we_write_is_what_hbal_writes(name, tmp_path):
     text = generate(**CLUSTERS[name]).text()

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE, Quantity
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import Limit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import WEIGHTS, ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import RULE, WEIGHTS, ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import (
     EXACT,
     HTOOLS,
@@ -48,6 +48,16 @@ def test_metrics_are_those_of_the_oracle(cluster):
     found = {metric.name: metric.value for metric in Scorer(state, ScoreMode.HTOOLS).metrics(state)}
     assert list(found) == list(expected) == list(WEIGHTS)
     assert found == pytest.approx(expected, abs=1e-9)
+
+
+@few
+@given(clusters())
+def test_who_cannot_run_where_it_is_counts_as_a_broken_rule_but_with_htools(cluster):
+    state = ClusterState.from_cluster(cluster)
+    books = [Book(cluster, node) for node in cluster.nodes if node.state == "up"]
+    broken = sum(book.tag_conflicts + RULE * book.cannot_run for book in books)
+    found = {metric.name: metric.value for metric in Scorer(state, ScoreMode.CAPACITY).metrics(state)}
+    assert found["pri_tags_score"] == broken
 
 
 @few
@@ -153,6 +163,8 @@ def test_verdict_on_a_secondary_is_what_placing_it_shows(cluster, data):
             trial.place(instance, primary, secondary)
             broken = broken_limits(trial, state, secondary, new, second=True)
             assert (limit == Limit.NONE) == (not broken), (limit, broken)
+            if limit != Limit.NONE:
+                assert limit in broken
 
 
 def broken_limits(after, before, node, new, second=False):
@@ -165,6 +177,7 @@ def broken_limits(after, before, node, new, second=False):
         Limit.DISK: local and quantity[Quantity.DISK_PLANNED] < 0,
         Limit.SPINDLES: local and model.exclusive_storage and quantity[Quantity.SPINDLES_PLANNED] < 0,
         Limit.SPINDLE_USE: local and not model.exclusive_storage and quantity[Quantity.SPINDLE_USE_PLANNED] > 32.0 * model.spindles,
+        Limit.HARDWARE: new.vcpus > model.total_cpus,
         Limit.CPUS: not second and quantity[Quantity.CPUS_PLANNED] > 4.0 * model.total_cpus,
         Limit.TAGS: not second and (after.tag_counts[node] > np.maximum(before.tag_counts[node], 1)).any(),
     }

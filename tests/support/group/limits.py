@@ -26,6 +26,7 @@ def excess(cluster: Cluster, name: str) -> dict[str, float]:
         "spindles": -book.spindles if node.exclusive_storage else 0,
         "spindle use": book.use - book.spindle_limit,
         "tags": len(tags) - len(set(tags)),
+        "hardware": sum(i.vcpus > node.total_cpus for i in cluster.instances if name in (i.primary, i.secondary)),
     }
     return found | {f"pool {pool.name}": -pool.free for pool in node.storage if pool.free is not None}
 

@@ -64,6 +64,7 @@ class Book:
         }
         tags = [tag for i in planned for tag in starts(i.tags, rules["iextags"])]
         self.tag_conflicts = len(tags) - len(set(tags))
+        self.cannot_run = sum(i.vcpus > node.total_cpus for i in planned)
         locations = set(starts(node.tags, located))
         self.location = 0
         self.location_tags = []

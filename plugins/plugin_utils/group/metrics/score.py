@@ -203,7 +203,7 @@ class Scorer:
     def _tags_score(self, state: ClusterState) -> float:
         """Return how many primaries are too many for exclusion tags and rules; a rule counts as RULE tags."""
         over = np.maximum(state.tag_counts[self.online] - state.facts.slots.limit[self.online], 0).sum(axis=0)
-        return float(over @ slot_weights(state.facts)) + RULE * separated(state)
+        return float(over @ slot_weights(state.facts, self.mode)) + RULE * separated(state)
 
     def score(self, state: ClusterState) -> float:
         """Return the weighted sum of all metrics."""
@@ -254,7 +254,7 @@ class Scorer:
         facts = state.facts.instances
         tags = list(facts.exclusion[instance])
         broken = state.tag_counts[primaries][:, tags] >= state.facts.slots.limit[primaries][:, tags]
-        penalty: Floats = WEIGHTS["pri_tags_score"] * (broken @ slot_weights(state.facts)[tags])
+        penalty: Floats = WEIGHTS["pri_tags_score"] * (broken @ slot_weights(state.facts, self.mode)[tags])
         if not facts.real[instance]:
             return penalty
         need = facts.as_primary[:, instance]
@@ -337,9 +337,10 @@ class Scorer:
         return counts
 
 
-def slot_weights(facts: Facts) -> Floats:
-    """Return [T]: as how many exclusion tags in conflict each slot counts."""
-    return np.where(np.arange(len(facts.slots.names)) < facts.slots.soft, 1.0, RULE)
+def slot_weights(facts: Facts, mode: ScoreMode) -> Floats:
+    """Return [T]: as how many exclusion tags in conflict each slot counts; htools do not compare virtual CPUs with a node's CPUs."""
+    weights = np.where(np.arange(len(facts.slots.names)) < facts.slots.soft, 1.0, RULE)
+    return np.where(facts.slots.cpus > 0, 0.0, weights) if mode == ScoreMode.HTOOLS else weights
 
 
 def _spreads(facts: Facts, mode: ScoreMode, online: Booleans) -> tuple[Spread, ...]:

@@ -135,7 +135,7 @@ class _TagPenalties:
         self._state, self._board = state, board
         self._follows = board.tagged | (state.facts.instances.wishes > 0)
         self._tagged = bool(state.facts.slots.names)
-        self._weights = slot_weights(state.facts)
+        self._weights = slot_weights(state.facts, scorer.mode)
         self._located = bool(state.facts.location_tags) or bool(state.facts.instances.wishes.any())
         self._by_location = scorer.tags_by_location(state) if self._tagged and state.facts.location_tags else None
 
