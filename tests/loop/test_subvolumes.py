@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_files import Settings, host_files
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
@@ -56,10 +57,16 @@ def test_a_plan_with_subvolumes_is_made_once_and_mounted_by_its_lines(loops, tmp
     made = apply(options)
     assert [seen["diff"], says(seen)] == [made["diff"], says(made)]
     device = plan["schema"]["fss"][0]["device"]
-    assert says(made)[-3:] == [
+    # It is mounted for them: that shows on it, so it is finished before.
+    assert [step["kind"] for step in made["steps"]][-4:] == [
+        "make_filesystem",
+        "finish_partitions",
+        "create_subvolumes",
+        "limit_subvolumes",
+    ]
+    assert says(made)[-2:] == [
         f"create subvolumes in the btrfs on {device}: @, @home, @/.snapshots",
         f"limit subvolumes of the btrfs on {device}: @home to 64 MiB",
-        says(made)[-1],
     ]
     assert there(device, tmp_path / "at") == {"@": "none", "@/.snapshots": "none", "@home": str(64 * MIB)}
 
@@ -95,12 +102,13 @@ def test_a_plan_with_subvolumes_is_made_once_and_mounted_by_its_lines(loops, tmp
     assert there(device, tmp_path / "at") == {"@": "none", "@/.snapshots": "none", "@home": str(96 * MIB), "@var/log": "none"}
 
 
-def test_a_run_that_was_cut_off_among_subvolumes_is_completed(loops, tools, tmp_path):
+@pytest.mark.parametrize(("cut", "kind"), [("subvolume create", "create_subvolumes"), ("quota enable", "limit_subvolumes")])
+def test_a_run_that_was_cut_off_among_subvolumes_is_completed(loops, tools, tmp_path, cut, kind):
     disk = new_disk(loops)
     options = {"schema": with_subvolumes(disk, {"name": "@"}, {"name": "@home", "quota": 32})}
-    stand_in(tools, "btrfs", f'[ "$1 $2" = "quota enable" ] && {{ echo no >&2; exit 3; }}; exec {run("which", "btrfs").strip()} "$@"')
+    stand_in(tools, "btrfs", f'[ "$1 $2" = "{cut}" ] && {{ echo no >&2; exit 3; }}; exec {run("which", "btrfs").strip()} "$@"')
     failed = attempt(options, tools=tools)
-    assert failed["failed_step"]["kind"] == "limit_subvolumes"
+    assert failed["failed_step"]["kind"] == kind
     assert "quota" not in failed["failed_step"]["says"]
 
     made = apply(options)

@@ -389,7 +389,7 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
 def _restoring(disk: FoundDisk, tree: Tree) -> t.Optional[WritePartitionTable]:
     """Return the write of a table as it is where only its backup is whole: a change begins with the backup, and a cut could leave neither.
 
-    Partitions that only the kernel still has are to be closed first, with all steps on tables.
+    Partitions that only the kernel still has are to be closed first, with all steps on tables: then it is the first of these.
     """
     return tell(disk, tree) if not is_first_copy_whole(disk) and not gone_partitions(disk, tree) else None
 
@@ -464,7 +464,7 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
     """Return the writes of the table; none when it and the kernel have all entries as they are to be.
 
     What is removed goes by a write of its own: cut off behind it, the room belongs to nobody, and can be cleared without a permission
-    before a new partition is there that would show what was in it.
+    before a new partition is there that would show what was in it. A table of which only the backup is whole is written as it is before.
     """
     there = {entry_of(part).number: part for part in partitions_of(disk, tree)}
     gone = {entry_of(part).number: part for part in removed}
@@ -474,8 +474,14 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
         changes = (_UNKNOWN,)
     removals = tuple(f"remove {describe_one(tree, part)}" for part in removed)
     forgotten = {entry_of(part).number for part in gone_partitions(disk, tree)}
+    # A change begins with the backup: where that alone is whole, a cut could leave neither.
+    mending: tuple[WritePartitionTable, ...] = ()
+    if forgotten and not is_first_copy_whole(disk):
+        mending = (replace(tell(disk, tree), removed=tuple(sorted(forgotten)), summary=(_HALF,)),)
+        forgotten = set()
     first = (_write(disk, staying, tuple(sorted({*gone, *forgotten})), removals),) if gone else ()
-    return (*first, *((_write(disk, entries, () if gone else tuple(sorted(forgotten)), changes),) if changes else ()))
+    last = (_write(disk, entries, () if gone else tuple(sorted(forgotten)), changes),) if changes else ()
+    return (*mending, *first, *last)
 
 
 def _write(disk: FoundDisk, entries: tuple[TableEntry, ...], removed: tuple[int, ...], summary: tuple[str, ...]) -> WritePartitionTable:

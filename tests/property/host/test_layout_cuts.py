@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import random
 import typing as t
 
@@ -17,12 +18,14 @@ from ansible_collections.bareon.allocator.plugins.module_utils.schema.static imp
 from ansible_collections.bareon.allocator.tests.support.host.simulated.caches import run_until_cut
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
+from ansible_collections.bareon.allocator.tests.support.host.simulated.media import MIB, Block
 from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import (
     complete,
     disks_of,
     ids,
     import_as_asked,
     not_begun,
+    reduce_as_asked,
     run_until,
     state_of,
 )
@@ -433,3 +436,41 @@ def test_an_encrypted_space_that_grows() -> None:
     layout = parse_static_schema(maker.schema)
     assert cut_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 5
     assert tear_everywhere(host, maker.schema, [], lambda cut: check_data(cut, layout)) > 5
+
+
+def test_an_array_of_before_goes_and_the_run_is_cut_off_twice() -> None:
+    """The first cut may leave the backup of a table alone, and partitions that only the kernel has; the second comes at any moment."""
+    earlier, later = started("sda", "sdb"), started("sda", "sdb")
+    earlier.fill(earlier.mirror(("sda", "sdb"), 40, "s0", "1.0"), 38, "none", "s0", "ext4")
+    later.fill(later.partition("sda", 40, "s0"), 40, "fs", "s0", "ext4")
+    host = SimulatedHost.with_disks({disk: DISK_SIZES[disk] for disk in ("sda", "sdb")})
+    complete(host, parse_static_schema(earlier.schema), [])
+    layout, before, wipe = parse_static_schema(later.schema), state_of(host), ids(["sda", "sdb"])
+    twice = 0
+    for first, second in itertools.product(range(30), range(14)):
+        cut = copy.deepcopy(host)
+        run_until(cut, plan_steps(layout, cut.present(), wipe), first)
+        twice += run_until(cut, plan_steps(layout, cut.present(), not_begun(cut, before, ["sda", "sdb"])), second)
+        left = not_begun(cut, before, ["sda", "sdb"])
+        complete(cut, layout, left)
+        check_layout(cut, layout, earlier=False)
+    assert twice > 100
+
+
+@pytest.mark.parametrize("lost", ["stale", "whole"])
+def test_a_group_of_somebody_else_that_lacks_a_disk_goes_only_when_that_is_given_up(lost: str) -> None:
+    """One physical volume is on the disk of the layout, the other one under a table that was wiped, or on a disk that is not attached."""
+    maker = started("sda")
+    maker.fill(maker.partition("sda", 40, "s0"), 40, "fs", "s0", "ext4")
+    host = SimulatedHost.with_disks({disk: DISK_SIZES[disk] for disk in ("sda", "sdb")})
+    other = Block("sdb1", "", "part", host.media.disk("sdb").part(MIB, 30 * MIB)) if lost == "stale" else host.media.disk("sdb")
+    old_group(host, [host.media.disk("sda"), other], "old")
+    if lost == "whole":
+        host.media.marks["sdb"] = {}
+    host.start_all()
+    layout, marks = parse_static_schema(maker.schema), copy.deepcopy(host.media.marks)
+    (refusal,) = plan_steps(layout, host.present(), ids(["sda"])).refusals
+    assert "vgreduce --removemissing old" in refusal
+    assert host.media.marks == marks
+    reduce_as_asked(host, layout, ids(["sda"]))
+    assert cut_everywhere(host, maker.schema, ids(["sda"]), nothing) > 5

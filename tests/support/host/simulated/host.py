@@ -219,6 +219,15 @@ class SimulatedHost:
                 newest[group.uuid] = group
         return newest
 
+    def reduce_group(self, group: Group, lacking: t.Collection[str]) -> None:
+        """What vgreduce --removemissing --force does: physical volumes that are lost leave the group, and volumes on them are removed."""
+        staying = tuple(volume for volume in group.volumes if not any(uuid in lacking for uuid, _first, _count in volume.segments))
+        physical = tuple((uuid, extents) for uuid, extents in group.physical if uuid not in lacking)
+        reduced = replace(group, number=group.number + 1, physical=physical, volumes=staying)
+        there = self.physical(self.blocks())
+        for uuid, _extents in physical:
+            self.media.sign(there[uuid][0], "LVM2_member", (uuid, reduced))
+
     def _add_volumes(self, found: dict[str, Block]) -> None:
         physical = self.physical(found)
         for group in self.groups(found).values():

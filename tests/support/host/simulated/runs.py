@@ -78,6 +78,16 @@ def import_as_asked(host: SimulatedHost, layout: Layout, wipe: list[str]) -> Non
         host.import_zpools()
 
 
+def reduce_as_asked(host: SimulatedHost, layout: Layout, wipe: list[str]) -> None:
+    """Give up the physical volumes that a run says are not attached, as vgreduce --removemissing --force does, and nothing else."""
+    refusals = " ".join(plan_steps(layout, host.present(), wipe).refusals)
+    for group in host.groups(host.blocks()).values():
+        there = host.physical(host.blocks())
+        lacking = {uuid for uuid, _extents in group.physical} - there.keys()
+        if lacking and f"(vgreduce --removemissing {group.name})" in refusals:
+            host.reduce_group(group, lacking)
+
+
 def run_until(host: SimulatedHost, plan: LayoutPlan, moment: int) -> bool:
     """Carry out steps up to a moment; returns whether it came."""
     for step in plan.steps:
