@@ -51,7 +51,7 @@ def stranded(cluster: Cluster, name: str) -> int:
         kept = sum(i.memory for i in real if i.auto_balance and i.status != "ADMIN_offline")
         tags = {tag for i in (*come, *cluster.instances) if i in come or i.primary == node.name for tag in starts(i.tags, prefixes)}
         reach = frozenset(pool.name for pool in node.storage)
-        rooms.append((book.memory - kept, frozenset(tags), reach))
+        rooms.append((book.memory - kept, frozenset(tags), reach, node.total_cpus))
     here = [i for i in cluster.instances if i.primary == name and i.uses_memory and i.disk_template in MIRRORED_OUTSIDE]
     known = {pool.name for node in cluster.nodes for pool in node.storage}
 
@@ -65,11 +65,11 @@ def stranded(cluster: Cluster, name: str) -> int:
         tags = frozenset(starts(i.tags, prefixes))
         best = sum(other.memory for other in here[position:])
         for room in set(rooms):
-            memory, used, pools = room
+            memory, used, pools, cpus = room
             reached = i.storage is None or i.storage not in known or i.storage in pools
-            if best and memory >= i.memory and not tags & used and reached:
+            if best and memory >= i.memory and not tags & used and reached and i.vcpus <= cpus:
                 rest = [*rooms]
-                rest[rooms.index(room)] = memory - i.memory, used | tags, pools
+                rest[rooms.index(room)] = memory - i.memory, used | tags, pools, cpus
                 best = min(best, least(position + 1, tuple(sorted(rest, key=str))))
         return best and min(best, i.memory + least(position + 1, rooms))
 
@@ -82,7 +82,7 @@ HARD = ("memory", "disk")
 class Watch:
     """Holds every later state against the start.
 
-    Where something comes before N+1 and the score (instances that are down, limits that are broken), soft limits may be as broken,
+    Where something comes before N+1 and the score (instances on offline or drained nodes, broken limits), soft limits may be as broken,
     and failures strand as much, as after any move of the plan in its own order: who is down starts before others make room for N+1.
     A lone node keeps nothing for others.
     """
@@ -96,8 +96,10 @@ class Watch:
             groups = [node.group for node in start.nodes if node.state == "up"]
             several = [node.name for node in start.nodes if node.state == "up" and groups.count(node.group) > 1]
             self.stranded = {name: stranded(start, name) for name in several}
-        dead = {node.name for node in start.nodes if node.state == "offline"}
-        if any(i.primary in dead for i in start.instances) or any(value > 0 for book in self.most.values() for value in book.values()):
+        leaving = {node.name for node in start.nodes if node.state in ("offline", "drained")}
+        if any(leaving & {i.primary, i.secondary} for i in start.instances) or any(
+            value > 0 for book in self.most.values() for value in book.values()
+        ):
             for later in (after_moves(state, moves[:count]).to_cluster() for count in range(1, len(moves) + 1)):
                 for name in self.online:
                     worse = excess(later, name)
