@@ -27,6 +27,8 @@ from .partitions import PartitionMatch, Status, gone_partitions, tell
 from .present import Present, VolumeGroup, Zpool
 from .stack import Action, Found, Stack
 
+_OVER_REMAINS = "no new one is made over its remains, even with wipe (wipefs clears them)"
+
 
 def judge_stacks(layout: Layout, present: Present, matches: Mapping[str, PartitionMatch]) -> tuple[Stack, ...]:
     """Return all stacks with their actions; `matches` are by the device of the desired partition."""
@@ -116,13 +118,16 @@ def _judge_by_status(layout: Layout, present: Present, stack: Stack) -> Stack:
 def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     found = look(layout, present, stack)
     problem = _misplaced(stack) or found.problem or _growth_problem(layout, present, stack, found.device) or _lost(stack)
-    left = _survives(present, stack) or _of_closed_pool(layout, present, stack) is not None
+    survives = _survives(present, stack)
+    left = survives or _of_closed_pool(layout, present, stack) is not None
     lacks = runs_without_one(present, stack)
     stays = keeps_data(layout, stack) or lacks or (left and not any(match.condemned for match in stack.matches))
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     if problem is not None and stack.may_wipe and lacks:
         problem = f"{stack.device} runs without a member, so that it is not made anew, even with wipe: {problem}"
+    elif problem is not None and stack.may_wipe and survives and stays and _OVER_REMAINS not in problem:
+        problem = f"{problem}; it may be all that a failed disk left of a filesystem on several, and {_OVER_REMAINS}"
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem, taking_back=taking_back(present, stack))
 
 
@@ -253,7 +258,7 @@ def _several_devices(stack: Stack) -> Found:
         nodes = ", ".join(match.node for match in stack.matches)
         return Found(
             problem=f"{nodes} should carry one filesystem, but not all of them do; devices of an existing one are not added, replaced or "
-            f"removed here ({_by_hand(devices)}), and no new one is made over its remains, even with wipe (wipefs clears them)"
+            f"removed here ({_by_hand(devices)}), and {_OVER_REMAINS}"
         )
     return Found(devices[0])
 

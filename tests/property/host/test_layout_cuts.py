@@ -474,3 +474,20 @@ def test_a_group_of_somebody_else_that_lacks_a_disk_goes_only_when_that_is_given
     assert host.media.marks == marks
     reduce_as_asked(host, layout, ids(["sda"]))
     assert cut_everywhere(host, maker.schema, ids(["sda"]), nothing) > 5
+
+
+def test_what_a_lost_disk_left_of_a_btrfs_stays_even_where_the_plan_has_less_room_for_it() -> None:
+    """It is refused before anything is destroyed, and the refusal says what to do; after that is done the layout is made."""
+    earlier, later = started("sda", "sdb"), started("sda", "sdb")
+    earlier.spread(("sda", "sdb"), 226, "s0")
+    later.spread(("sda", "sdb"), 186, "s0")
+    host = SimulatedHost.with_disks({disk: DISK_SIZES[disk] for disk in ("sda", "sdb")})
+    complete(host, parse_static_schema(earlier.schema), [])
+    host.media.wipe_table("sdb")
+    host.start_all()
+    layout, marks = parse_static_schema(later.schema), copy.deepcopy(host.media.marks)
+    (refusal,) = plan_steps(layout, host.present(), ids(["sda", "sdb"])).refusals
+    assert "wipefs" in refusal
+    assert host.media.marks == marks
+    host.media.wipe(host.blocks()["sda1"])
+    assert cut_everywhere(host, later.schema, ids(["sda", "sdb"]), nothing) > 5
