@@ -105,15 +105,18 @@ class Controller:
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Kill the controller, and let what it has begun on the host work on, as when a connection is lost."""
+        workers = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
-            with_session = path.parent / "stat"
             try:
-                session = int(with_session.read_text(encoding="utf-8").rpartition(")")[2].split()[3])
-                is_controller = session == process.pid and b"play.yml" in path.read_bytes()
+                # A worker has a session of its own, so it is known by its parent.
+                parent = int((path.parent / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+                if parent == process.pid and b"play.yml" in path.read_bytes():
+                    workers.append(int(path.parent.name))
             except OSError:
                 continue
-            if is_controller:
-                os.kill(int(path.parent.name), signal.SIGKILL)
+        process.kill()
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
         process.wait()
 
     def works_on(self) -> bool:

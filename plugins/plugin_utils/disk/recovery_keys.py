@@ -98,6 +98,9 @@ class Folder:
         A file of that name, which may be of an earlier container, is kept under another one.
         """
         file = self._file(name, str(slot))
+        if not os.path.lexists(self.new(name)):
+            # Another run may have renamed it, so the file that is there may be the only copy of the key, and stays where it is.
+            raise Refused(f"{self.new(name)} is gone; another run may have renamed it, so run this again")
         try:
             if os.path.lexists(file):
                 earlier = (file.with_name(f"{file.name}.old{number}") for number in range(1, _MOST_EARLIER))
