@@ -5,7 +5,7 @@
 """Nothing that is not named is destroyed: each content of `foreign_content`, on disks with and without marks of ours, outlives every run.
 
 A run refuses, has no steps, writes nothing, and says so in check mode as well; a permission for another disk, or to remove what is not
-listed, changes none of it. The kernel, md, LVM, LUKS, bcache and udev are real.
+listed, changes none of it. The kernel, md, LIO and udev are real.
 """
 
 from __future__ import annotations
