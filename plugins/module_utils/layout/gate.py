@@ -143,8 +143,8 @@ def _on_disk(present: Present, disk: str, regions: Iterable[tuple[int, int]]) ->
 
 def _table_of(present: Present, disk: str, highest: int) -> Iterator[Reach]:
     device = present.tree.by_node(disk)
-    for start, end in table_regions(device, highest) if device is not None else ():
-        yield Reach(device.name, start, end)  # type: ignore[union-attr]
+    if device is not None:
+        yield from (Reach(device.name, start, end) for start, end in table_regions(device, highest))
 
 
 def _table(present: Present, step: kinds.WritePartitionTable) -> Iterator[Reach]:

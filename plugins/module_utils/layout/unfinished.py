@@ -83,7 +83,6 @@ def _identities(layout: Layout, device: str) -> _Identities:
     bases = (device, array.device) if array is not None else (device,)
     found = set() if array is None else {(_MEMBER, layout.identity(array.device))}
     opened = [layout.container_on(base) for base in bases]
-    opened = [layout.container_on(base) for base in bases]
     names = [*bases, *(container.device for container in opened if container is not None)]
     for base in bases:
         identity = layout.identity(base)
