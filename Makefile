@@ -183,7 +183,7 @@ test-lying-host: $(DEVELOP) ## Draw lies of a host against every playbook and bo
 	TEST_LYING_HOST_DRAWS=$(or $(DRAWS),5) $(BIN)/python -m pytest -n auto -q tests/unit/test_lying_host.py
 
 test-dask: $(DEVELOP) ## Plan on a Dask cluster whose processes have an environment of their own; `make unit` has it in this one
-	TEST_DASK_PYTHON="$$(tests/utils/dask-venv)" $(BIN)/python -m pytest -q tests/unit/plugins/plugin_utils/common/test_parallel.py \
+	TEST_DASK_PYTHON="$$(tests/utils/dask-venv)" $(BIN)/python -m pytest -q tests/unit/plugins/plugin_utils/_common/test_parallel.py \
 		tests/unit/plugins/action/test_group_balance_scale.py
 
 test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root

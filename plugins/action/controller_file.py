@@ -11,9 +11,9 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.errors import InputError, Mistake
-from ..plugin_utils.common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.errors import InputError, Mistake
+from ..plugin_utils._common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file
 
 
 class ActionModule(PlanningAction):

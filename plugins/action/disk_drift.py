@@ -2,17 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Compare hosts with their plans on the controller: arguments to one call of plugin_utils.disk.drift, and its answer to a result."""
+"""Compare hosts with their plans on the controller: arguments to one call of plugin_utils._disk.drift, and its answer to a result."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Callable, Mapping
 
-from ..plugin_utils.common.action import PlanningAction, failure
-from ..plugin_utils.disk.drift.files import by_host, facts_in, split_by_plan
-from ..plugin_utils.disk.drift.report import drift
-from ..plugin_utils.disk.known_hardware import present_hardware
+from ..plugin_utils._common.action import PlanningAction, failure
+from ..plugin_utils._disk.drift.files import by_host, facts_in, split_by_plan
+from ..plugin_utils._disk.drift.report import drift
+from ..plugin_utils._disk.known_hardware import present_hardware
 
 
 class ActionModule(PlanningAction):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils.common.action import failure
-from ..plugin_utils.common.errors import InputError
-from ..plugin_utils.common.host_action import HostAction
-from ..plugin_utils.disk.schema.hardware import check_kinds
+from ..plugin_utils._common.action import failure
+from ..plugin_utils._common.errors import InputError
+from ..plugin_utils._common.host_action import HostAction
+from ..plugin_utils._disk.schema.hardware import check_kinds
 
 
 class ActionModule(HostAction):

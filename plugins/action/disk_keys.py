@@ -12,11 +12,11 @@ from pathlib import Path
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils.common.action import failure
-from ..plugin_utils.common.errors import InputError
-from ..plugin_utils.common.facts import refuse_facts
-from ..plugin_utils.common.host_action import checked
-from ..plugin_utils.disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery
+from ..plugin_utils._common.action import failure
+from ..plugin_utils._common.errors import InputError
+from ..plugin_utils._common.facts import refuse_facts
+from ..plugin_utils._common.host_action import checked
+from ..plugin_utils._disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery
 
 
 class ActionModule(ActionBase):

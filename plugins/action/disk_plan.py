@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plan disks on the controller: arguments to one call of plugin_utils.disk, and its answer to a result."""
+"""Plan disks on the controller: arguments to one call of plugin_utils._disk, and its answer to a result."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..plugin_utils.common.action import PlanningAction, failure, folder_of_run
-from ..plugin_utils.common.errors import InputError, Mistake, Unavailable
-from ..plugin_utils.common.facts import host_of, refuse_undocumented
-from ..plugin_utils.disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
-from ..plugin_utils.disk.known_hardware import FACT, known_hardware
-from ..plugin_utils.disk.learnt import Shelf
-from ..plugin_utils.disk.plan_files import difference, files_summary, plan_files, to_plain, write
-from ..plugin_utils.disk.planner import Objective, Planner, parse_reserve
-from ..plugin_utils.disk.render.text import planned_layout, present_layout, summary
-from ..plugin_utils.disk.schema.eligible import EligibleKind, parse_eligible
-from ..plugin_utils.disk.schema.profiles import find_profile, merge, parse_idle, read_profile
-from ..plugin_utils.disk.warm_up import warm_up
+from ..plugin_utils._common.action import PlanningAction, failure, folder_of_run
+from ..plugin_utils._common.errors import InputError, Mistake, Unavailable
+from ..plugin_utils._common.facts import host_of, refuse_undocumented
+from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
+from ..plugin_utils._disk.known_hardware import FACT, known_hardware
+from ..plugin_utils._disk.learnt import Shelf
+from ..plugin_utils._disk.plan_files import difference, files_summary, plan_files, to_plain, write
+from ..plugin_utils._disk.planner import Objective, Planner, parse_reserve
+from ..plugin_utils._disk.render.text import planned_layout, present_layout, summary
+from ..plugin_utils._disk.schema.eligible import EligibleKind, parse_eligible
+from ..plugin_utils._disk.schema.profiles import PROFILES, find_profile, merge, parse_idle, read_profile
+from ..plugin_utils._disk.warm_up import warm_up
 
-PROFILES = Path(__file__).resolve().parents[2] / "profiles"
 warm_up(PROFILES)
 # Ansible imports this once, and forks for each host. Frozen, what is there is not looked through, and so not copied, in every fork.
 gc.freeze()

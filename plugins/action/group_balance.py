@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Balance groups on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+"""Balance groups on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import functools
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.bridge.cluster_source import load_any_cluster
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.parallel import solve_each
-from ..plugin_utils.group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
-from ..plugin_utils.group.tasks.balance import run_balance
-from ..plugin_utils.group.tasks.storages import run_storages
+from ..plugin_utils._bridge.cluster_source import load_any_cluster
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.parallel import solve_each
+from ..plugin_utils._group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
+from ..plugin_utils._group.tasks.balance import run_balance
+from ..plugin_utils._group.tasks.storages import run_storages
 
 
 class ActionModule(PlanningAction):

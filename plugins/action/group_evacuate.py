@@ -2,19 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Empty nodes on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+"""Empty nodes on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.bridge.cluster_source import load_any_cluster
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS
-from ..plugin_utils.group.tasks.evacuate import run_evacuate
-from ..plugin_utils.group.tasks.left_out import left_out_of_evacuation, with_left_out, with_notes
-from ..plugin_utils.group.tasks.place import evacuation_summary
+from ..plugin_utils._bridge.cluster_source import load_any_cluster
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS
+from ..plugin_utils._group.tasks.evacuate import run_evacuate
+from ..plugin_utils._group.tasks.left_out import left_out_of_evacuation, with_left_out, with_notes
+from ..plugin_utils._group.tasks.place import evacuation_summary
 
 
 class ActionModule(PlanningAction):

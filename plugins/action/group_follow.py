@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Follow a cluster on the controller: arguments, a record and the time to one call of plugin_utils.group, and its answer to a result."""
+"""Follow a cluster on the controller: arguments, a record and the time to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ..plugin_utils.bridge.cluster_source import load_any_cluster
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.containers import read_all
-from ..plugin_utils.common.parallel import solve_each
-from ..plugin_utils.group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
-from ..plugin_utils.group.follow.lock import take, this_run
-from ..plugin_utils.group.follow.record import Moment, read_record, record_to_plain, write_record
-from ..plugin_utils.group.tasks.follow import run_follow
+from ..plugin_utils._bridge.cluster_source import load_any_cluster
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.containers import read_all
+from ..plugin_utils._common.parallel import solve_each
+from ..plugin_utils._group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
+from ..plugin_utils._group.follow.lock import take, this_run
+from ..plugin_utils._group.follow.record import Moment, read_record, record_to_plain, write_record
+from ..plugin_utils._group.tasks.follow import run_follow
 
 
 class ActionModule(PlanningAction):

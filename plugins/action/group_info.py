@@ -2,20 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tell the state of a cluster on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+"""Tell the state of a cluster on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.bridge.cluster_source import load_any_cluster
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-from ..plugin_utils.group.metrics.score import ScoreMode
-from ..plugin_utils.group.sources.inline import write_inline
-from ..plugin_utils.group.sources.text import write_text
-from ..plugin_utils.group.tasks.info import report, summary
+from ..plugin_utils._bridge.cluster_source import load_any_cluster
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils._group.metrics.score import ScoreMode
+from ..plugin_utils._group.sources.inline import write_inline
+from ..plugin_utils._group.sources.text import write_text
+from ..plugin_utils._group.tasks.info import report, summary
 
 
 class ActionModule(PlanningAction):

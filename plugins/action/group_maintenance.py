@@ -2,17 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plan rolling maintenance on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+"""Plan rolling maintenance on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.bridge.cluster_source import load_any_cluster
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
-from ..plugin_utils.group.tasks.maintenance import run_maintenance
+from ..plugin_utils._bridge.cluster_source import load_any_cluster
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils._group.tasks.maintenance import run_maintenance
 
 
 class ActionModule(PlanningAction):

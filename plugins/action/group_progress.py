@@ -2,15 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Keep the journal of a plan on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+"""Keep the journal of a plan on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.group.plan.progress import follow
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._group.plan.progress import follow
 
 
 class ActionModule(PlanningAction):

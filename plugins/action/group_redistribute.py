@@ -2,19 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Heal or level groups on the controller: arguments to one call of plugin_utils.group, and its answer to a result."""
+"""Heal or level groups on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.bridge.cluster_source import load_any_cluster
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.parallel import Resources
-from ..plugin_utils.group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
-from ..plugin_utils.group.tasks.parallel import in_parallel
-from ..plugin_utils.group.tasks.redistribute import run_redistribute
+from ..plugin_utils._bridge.cluster_source import load_any_cluster
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.parallel import Resources
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
+from ..plugin_utils._group.tasks.parallel import in_parallel
+from ..plugin_utils._group.tasks.redistribute import run_redistribute
 
 
 class ActionModule(PlanningAction):

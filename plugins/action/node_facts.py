@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils.common.host_action import HostAction
+from ..plugin_utils._common.host_action import HostAction
 
 
 class ActionModule(HostAction):

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from ansible.errors import AnsibleError
 from ansible.template import Templar
 
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.common.errors import InputError, Mistake, Mistakes
-from ..plugin_utils.common.facts import refuse_facts
-from ..plugin_utils.common.plain import is_literal, plain_input
-from ..plugin_utils.common.variables import without_facts
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.errors import InputError, Mistake, Mistakes
+from ..plugin_utils._common.facts import refuse_facts
+from ..plugin_utils._common.plain import is_literal, plain_input
+from ..plugin_utils._common.variables import without_facts
 
 
 class ActionModule(PlanningAction):

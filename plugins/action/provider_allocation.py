@@ -2,16 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Allot resources to consumers and take them back: arguments to one call of plugin_utils.provider, and its answer to a result."""
+"""Allot resources to consumers and take them back: arguments to one call of plugin_utils._provider, and its answer to a result."""
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils.common.action import PlanningAction
-from ..plugin_utils.provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
-from ..plugin_utils.provider.tasks.allocation import run_provider_allocation
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
+from ..plugin_utils._provider.tasks.allocation import run_provider_allocation
 
 
 class ActionModule(PlanningAction):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `balancing`; BALANCING_ARGUMENTS of plugin_utils/group/arguments.py are the matching arguments."""
+    """Fragment `balancing`; BALANCING_ARGUMENTS of plugin_utils/_group/arguments.py are the matching arguments."""
 
     DOCUMENTATION = r"""
 options:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `cluster`; plugin_utils/group/arguments.py has the matching arguments."""
+    """Fragment `cluster`; plugin_utils/_group/arguments.py has the matching arguments."""
 
     DOCUMENTATION = r"""
 options:

@@ -10,7 +10,7 @@ from __future__ import annotations
 class ModuleDocFragment:
     """Fragment `database` for modules, with `database.reads` or `database.writes`; `database.lookup` for lookups.
 
-    The arguments are in plugin_utils/provider/arguments.py.
+    The arguments are in plugin_utils/_provider/arguments.py.
     """
 
     DOCUMENTATION = r"""

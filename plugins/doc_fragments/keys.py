@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `keys`; module_utils/steps/luks.py has the arguments."""
+    """Fragment `keys`; module_utils/_steps/luks.py has the arguments."""
 
     DOCUMENTATION = r"""
 options:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `scored`; SCORE_ARGUMENTS of plugin_utils/group/arguments.py are the matching arguments."""
+    """Fragment `scored`; SCORE_ARGUMENTS of plugin_utils/_group/arguments.py are the matching arguments."""
 
     DOCUMENTATION = r"""
 options:

@@ -84,9 +84,9 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ..module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
-from ..plugin_utils.common.filters import MISREAD
-from ..plugin_utils.common.plain import plain
+from ..module_utils._schema.bareon.convert import is_bareon_list, read_bareon_list
+from ..plugin_utils._common.filters import MISREAD
+from ..plugin_utils._common.plain import plain
 
 
 def bareon_to_static(schema: t.Any, hardware: t.Any) -> t.Any:

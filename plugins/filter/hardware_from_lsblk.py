@@ -52,9 +52,9 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.filters import Answer, plain_filter
-from ..plugin_utils.disk.recorded.lsblk import read
-from ..plugin_utils.disk.recorded.machine import hardware_from
+from ..plugin_utils._common.filters import Answer, plain_filter
+from ..plugin_utils._disk.recorded.lsblk import read
+from ..plugin_utils._disk.recorded.machine import hardware_from
 
 
 @plain_filter

@@ -49,9 +49,9 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.filters import Answer, plain_filter
-from ..plugin_utils.disk.recorded.machine import hardware_from
-from ..plugin_utils.disk.recorded.redfish import read
+from ..plugin_utils._common.filters import Answer, plain_filter
+from ..plugin_utils._disk.recorded.machine import hardware_from
+from ..plugin_utils._disk.recorded.redfish import read
 
 
 @plain_filter

@@ -109,9 +109,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD, texts_of
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.static.host_files import Settings, host_files
+from ..plugin_utils._common.filters import MISREAD, texts_of
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.static.host_files import Settings, host_files
 
 
 def layout_to_host_files(layout: t.Any, present: t.Any = None, **settings: t.Any) -> dict[str, t.Any]:

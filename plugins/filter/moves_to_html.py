@@ -68,9 +68,9 @@ from collections.abc import Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.group.plan.picture.page import moves_page
+from ..plugin_utils._common.filters import MISREAD
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._group.plan.picture.page import moves_page
 
 
 def moves_to_html(result: t.Any, title: str = "Moves") -> str:

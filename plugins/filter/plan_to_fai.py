@@ -58,9 +58,9 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.filters import Answer, plain_filter
-from ..plugin_utils.disk.installer import fai
-from ..plugin_utils.disk.installer.write import write_plan
+from ..plugin_utils._common.filters import Answer, plain_filter
+from ..plugin_utils._disk.installer import fai
+from ..plugin_utils._disk.installer.write import write_plan
 
 
 @plain_filter

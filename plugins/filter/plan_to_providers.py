@@ -169,10 +169,10 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.bridge import plan_inventory
-from ..plugin_utils.common.errors import InputError
-from ..plugin_utils.common.libraries import MissingLibraries, refuse_missing
-from ..plugin_utils.common.plain import plain
+from ..plugin_utils._bridge import plan_inventory
+from ..plugin_utils._common.errors import InputError
+from ..plugin_utils._common.libraries import MissingLibraries, refuse_missing
+from ..plugin_utils._common.plain import plain
 
 
 def plan_to_providers(

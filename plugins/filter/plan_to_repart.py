@@ -72,11 +72,11 @@ _value:
 
 import typing as t
 
-from ..plugin_utils.common.containers import read_all
-from ..plugin_utils.common.filters import Answer, plain_filter
-from ..plugin_utils.common.kinds import Word
-from ..plugin_utils.disk.installer import repart
-from ..plugin_utils.disk.installer.write import write_plan
+from ..plugin_utils._common.containers import read_all
+from ..plugin_utils._common.filters import Answer, plain_filter
+from ..plugin_utils._common.kinds import Word
+from ..plugin_utils._disk.installer import repart
+from ..plugin_utils._disk.installer.write import write_plan
 
 
 @plain_filter

@@ -66,9 +66,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.render.svg import svg
+from ..plugin_utils._common.filters import MISREAD
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.render.svg import svg
 
 
 def plan_to_svg(plan: t.Any, hardware: t.Any = None, title: str = "") -> str:

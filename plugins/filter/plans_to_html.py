@@ -83,9 +83,9 @@ from collections.abc import Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.render.html import FleetHost, fleet_page
+from ..plugin_utils._common.filters import MISREAD
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.render.html import FleetHost, fleet_page
 
 
 def plans_to_html(

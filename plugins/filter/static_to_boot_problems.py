@@ -57,9 +57,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.static.bootable import why_not_bootable
+from ..plugin_utils._common.filters import MISREAD
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.static.bootable import why_not_bootable
 
 
 def static_to_boot_problems(schema: t.Any, hardware: t.Any) -> list[str]:

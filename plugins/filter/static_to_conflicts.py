@@ -56,9 +56,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD, texts_of
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.static.host_files import MOUNTINFO, conflicting_mounts
+from ..plugin_utils._common.filters import MISREAD, texts_of
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.static.host_files import MOUNTINFO, conflicting_mounts
 
 
 def static_to_conflicts(schema: t.Any, hardware: t.Any, present: t.Any = None, root: str = "/") -> list[str]:

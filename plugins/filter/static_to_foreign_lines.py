@@ -56,9 +56,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD, texts_of
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.static.foreign_lines import foreign_lines
+from ..plugin_utils._common.filters import MISREAD, texts_of
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.static.foreign_lines import foreign_lines
 
 
 def static_to_foreign_lines(schema: t.Any, hardware: t.Any, present: t.Any = None, root: str = "/") -> list[str]:

@@ -43,9 +43,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.static.host_files import needed_tools
+from ..plugin_utils._common.filters import MISREAD
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.static.host_files import needed_tools
 
 
 def static_to_tools(schema: t.Any) -> list[str]:

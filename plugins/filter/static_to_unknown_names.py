@@ -78,9 +78,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.common.filters import MISREAD
-from ..plugin_utils.common.plain import plain
-from ..plugin_utils.disk.static.unknown_names import Named, unknown_names
+from ..plugin_utils._common.filters import MISREAD
+from ..plugin_utils._common.plain import plain
+from ..plugin_utils._disk.static.unknown_names import Named, unknown_names
 
 
 def static_to_unknown_names(schema: t.Any, accounts: str | None = None, **options: t.Any) -> list[str]:

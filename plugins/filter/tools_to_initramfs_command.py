@@ -48,8 +48,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.storage.initramfs import command_of
-from ..plugin_utils.common.plain import plain
+from ..module_utils._storage.initramfs import command_of
+from ..plugin_utils._common.plain import plain
 
 
 def tools_to_initramfs_command(names: t.Any) -> list[str]:

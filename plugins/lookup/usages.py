@@ -57,15 +57,15 @@ import typing as t
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.common.action import rehearsal_folder
-from ..plugin_utils.common.errors import InputError, Unavailable, describe_unwritable
-from ..plugin_utils.common.libraries import MissingLibraries, refuse_missing
-from ..plugin_utils.common.plain import plain, plain_input
-from ..plugin_utils.provider.tasks.info import look_up_tree_usages, look_up_usages
+from ..plugin_utils._common.action import rehearsal_folder
+from ..plugin_utils._common.errors import InputError, Unavailable, describe_unwritable
+from ..plugin_utils._common.libraries import MissingLibraries, refuse_missing
+from ..plugin_utils._common.plain import plain, plain_input
+from ..plugin_utils._provider.tasks.info import look_up_tree_usages, look_up_usages
 
 
 class LookupModule(LookupBase):
-    """usages: terms to one call of plugin_utils.provider."""
+    """usages: terms to one call of plugin_utils._provider."""
 
     def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
         """Return one mapping of usages by class for each provider."""

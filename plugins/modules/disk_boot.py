@@ -138,15 +138,15 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.booting.carry_out import make_bootable, processor
-from ansible_collections.bareon.allocator.plugins.module_utils.booting.plan import plan_boot, why_archive_not
-from ansible_collections.bareon.allocator.plugins.module_utils.booting.room import why_no_room
-from ansible_collections.bareon.allocator.plugins.module_utils.booting.system import compression_of, list_archive, unknown_accounts
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import protections_of_node, read_protections
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import replace_file
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.boot_loader import legs_of
+from ansible_collections.bareon.allocator.plugins.module_utils._booting.carry_out import make_bootable, processor
+from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan import plan_boot, why_archive_not
+from ansible_collections.bareon.allocator.plugins.module_utils._booting.room import why_no_room
+from ansible_collections.bareon.allocator.plugins.module_utils._booting.system import compression_of, list_archive, unknown_accounts
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_of_node, read_protections
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.whole_file import replace_file
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.boot_loader import legs_of
 
 ARGUMENTS: t.Mapping[str, t.Any] = {
     "root": {"type": "path"},

@@ -615,9 +615,9 @@ ansible_facts:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import LocalHost
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import LocalHost
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import LEFT_OUT
 
 
 def main() -> t.NoReturn:

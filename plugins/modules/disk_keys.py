@@ -369,17 +369,17 @@ import typing as t
 from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.changes import GOING, PARTS, RENEWED, Request
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.options import request_of
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.report import as_result
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import Report, apply, foresee
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import stop_by_signal
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import protections_of_node, read_protections
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.unlock import KEYS_OF_METHODS
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.changes import GOING, PARTS, RENEWED, Request
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.options import request_of
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.report import as_result
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.run import Report, apply, foresee
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_of_node, read_protections
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.unlock import KEYS_OF_METHODS
 
 
 def main() -> t.NoReturn:

@@ -431,19 +431,19 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.select import LEFT_OUT
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import take_over
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request, apply, foresee, stop_by_signal
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.least import too_small
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import paragraph
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import read_protections
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.report import as_failure, as_result
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.bareon.convert import is_bareon_list, read_bareon_list
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE, key_of
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import LEFT_OUT
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt import take_over
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request, apply, foresee, stop_by_signal
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.least import too_small
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import paragraph
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import read_protections
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure, as_result
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.convert import is_bareon_list, read_bareon_list
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE, key_of
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 
 
 def main() -> t.NoReturn:

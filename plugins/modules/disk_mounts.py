@@ -136,10 +136,10 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.mounting import MOUNTINFO, carry_out, entry_of, plan_mounts
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import read_file, replace_file
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.words import says_where_from
+from ansible_collections.bareon.allocator.plugins.module_utils._mounting import MOUNTINFO, carry_out, entry_of, plan_mounts
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.whole_file import read_file, replace_file
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.words import says_where_from
 
 
 def main() -> t.NoReturn:

@@ -170,15 +170,15 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.below import path_below
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import read_file, replace_file
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.boot_tables import Tables, changed_tables
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.crypttab import Container
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import SWAP
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.fstab import Entry
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.mdadm_conf import ArrayLine
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.words import says_where_from
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.below import path_below
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.whole_file import read_file, replace_file
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.boot_tables import Tables, changed_tables
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.crypttab import Container
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import SWAP
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.fstab import Entry
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.mdadm_conf import ArrayLine
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.words import says_where_from
 
 
 def texts(*required: str, **defaults: str) -> dict[str, t.Any]:

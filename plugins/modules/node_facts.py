@@ -135,8 +135,8 @@ ansible_facts:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import LocalHost
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.node import read_node
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import LocalHost
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.node import read_node
 
 
 def main() -> t.NoReturn:

@@ -114,10 +114,10 @@ def share_of_files(folder, hosts, debug, plan_all, plan_to_files):
 
 def solving(hosts):
     """Return the CPU seconds of the first plan of every shape, in a process that has its imports behind it."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 
-    planner = Planner(load_profile(ROOT / "profiles" / "general.yml"), Objective.FAIR, 0)
+    planner = Planner(load_profile(PROFILES / "general.yml"), Objective.FAIR, 0)
     begin = time.process_time()
     found = planner.plan_fleet(dict(list(hosts.items())[:SHAPES]))
     if found.failures:

@@ -29,9 +29,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Hardware, Schema
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Hardware, Schema
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
 

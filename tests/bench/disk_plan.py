@@ -59,7 +59,7 @@ def liked_cells(facts, schema):
 
 def request_of(facts, schema):
     """Return the same problem as arrays for our solver."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.share import NO_MAXIMUM, UNPREFERRED, Request
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM, UNPREFERRED, Request
 
     liked = liked_cells(facts, schema)
     spaces, disks = liked.shape
@@ -114,7 +114,7 @@ def cold(disks, spaces, *, preferences):
     """Import the planner, plan once, and print the milliseconds of both."""
     facts, schema = facts_of(disks), schema_of(spaces, preferences=preferences)
     start = time.process_time()
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 
     imported = time.process_time()
     Planner(schema).plan(facts)
@@ -124,8 +124,8 @@ def cold(disks, spaces, *, preferences):
 
 def measure(disks, spaces, repeat, *, preferences):
     """Return one row of the table."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.share import share
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import share
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
     from scipy.optimize import linprog
 
     facts, schema = facts_of(disks), schema_of(spaces, preferences=preferences)

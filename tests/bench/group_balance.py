@@ -27,11 +27,11 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.hbal import HbalOptions, steps_like_hbal
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.model import BalanceOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 STEP_TIMES, MOVES_TIMES, WHOLE_TIMES = 300, 100, 100

@@ -38,12 +38,12 @@ def measure(path):
         return round(time.process_time() - since, 3)
 
     start = time.process_time()
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster import state
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics import score
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place import placement
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources import inline, loaded, text
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import info as report
-    from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks import place as place_report
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster import state
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics import score
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._group.place import placement
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources import inline, loaded, text
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks import info as report
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks import place as place_report
 
     took = {"imports": spent(start)}
     start = time.process_time()

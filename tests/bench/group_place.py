@@ -26,9 +26,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator, parse_json
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator, parse_json
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.iallocator import answer
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 HAIL = "/usr/lib/ganeti/iallocators/hail"

@@ -26,13 +26,13 @@ import time
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.libraries import networkx
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import run_compress
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.maintenance import run_maintenance, run_squeeze
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.libraries import networkx
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.compress import run_compress
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.maintenance import run_maintenance, run_squeeze
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 BOUND = 5.0

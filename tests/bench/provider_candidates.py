@@ -26,15 +26,15 @@ import uuid
 from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.allocation import run_provider_allocation
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.candidates import run_provider_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.arguments import REQUEST_ARGUMENTS
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.allocation import run_provider_allocation
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.candidates import run_provider_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider import worlds as made
 from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import Placement
 

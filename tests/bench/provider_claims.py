@@ -31,12 +31,12 @@ import uuid
 from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider.servers import galera, mariadb, postgresql
 
 LEAST = {"postgresql": 0.8, "mariadb": 0.5, "galera": 0.5, "sqlite": 0.5}

@@ -29,13 +29,13 @@ import uuid
 from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import Placement
 
 TIMES_FASTER = 50

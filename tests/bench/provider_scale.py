@@ -27,13 +27,13 @@ import uuid
 from functools import partial
 from itertools import chain
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.arguments import REQUEST_ARGUMENTS
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.allocation import run_provider_allocation
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.candidates import run_provider_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.info import look_up_usages
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import Inventory, Provider
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.arguments import REQUEST_ARGUMENTS
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.allocation import run_provider_allocation
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.candidates import run_provider_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.info import look_up_usages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import Inventory, Provider
 from ansible_collections.bareon.allocator.tests.support.provider.worlds import made_uuid
 
 ZONES = [made_uuid(f"zone{number}") for number in range(3)]

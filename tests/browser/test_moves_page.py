@@ -16,20 +16,20 @@ import subprocess
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import plain
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import Move, possible_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.picture.page import moves_page
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.plain import plan_to_plain
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import Plan, stages
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.load import load_cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.storages import run_storages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.plain import plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.moves import Move, possible_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.order import Guard
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.picture.page import moves_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.plain import plan_to_plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stages import Plan, stages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.load import load_cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.storages import run_storages
 from ansible_collections.bareon.allocator.tests.browser.headless import (
     DARK,
     LIGHT,

@@ -17,9 +17,10 @@ import subprocess
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.html import FleetHost, fleet_page
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.svg import svg
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.html import FleetHost, fleet_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.svg import svg
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
 from ansible_collections.bareon.allocator.tests.browser.headless import (
     DARK,
     LIGHT,
@@ -78,7 +79,7 @@ def fleet() -> list[FleetHost]:
     sample = yaml.safe_load((ROOT / "playbooks" / "inventory" / "sample.yml").read_text())
     hosts = []
     for name, variables in sample["all"]["children"]["sample"]["hosts"].items():
-        profile = yaml.safe_load((ROOT / "profiles" / f"{variables['bareon_profile']}.yml").read_text())
+        profile = yaml.safe_load((PROFILES / f"{variables['bareon_profile']}.yml").read_text())
         hardware = variables["bareon_known_hardware"]
         plan = Planner(profile["schema"], idle=profile.get("idle", "")).plan(hardware)
         if name == "nuc":

@@ -13,9 +13,9 @@ from __future__ import annotations
 import sys
 import uuid
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 
 
 def main(database, provider):

@@ -7,15 +7,15 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.feasible import parts, roots
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.feasible.parts import Asker
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import World
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible import parts, roots
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible.parts import Asker
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import World
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider.random_requests import Maker
 from ansible_collections.bareon.allocator.tests.support.provider.refill import refill
 

@@ -10,14 +10,14 @@ import uuid
 from functools import partial
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, apply_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.rehearsal import rehearse
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.rehearsal import rehearse
 
 STOCK = {
     "VCPU": {"total": 8, "reserved": 2, "allocation_ratio": 1.5, "max_unit": 4},

@@ -20,18 +20,18 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.claims import Claim, ClaimRefused
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import guard_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import ensure_names
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import load_world, open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_numbers, run_batches
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.retry import RetryPolicy
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import traits
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import guard_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import ensure_names
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_numbers, run_batches
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.retry import RetryPolicy
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import traits
 from sqlalchemy import event
 
 ROOM = 500

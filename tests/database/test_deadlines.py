@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import Unavailable
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger import at_once
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.guards import guard_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_numbers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.tasks.allocation import run_provider_allocation
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import at_once
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import guard_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_numbers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.allocation import run_provider_allocation
 from sqlalchemy import make_url
 
 from .proxy import Proxy

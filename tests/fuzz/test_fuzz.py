@@ -13,7 +13,7 @@ import os
 import pathlib
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.paths import why_no_path
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.paths import why_no_path
 from ansible_collections.bareon.allocator.tests.support.fuzz.mutations import ODD
 from ansible_collections.bareon.allocator.tests.support.fuzz.run import findings
 from ansible_collections.bareon.allocator.tests.support.fuzz.targets import Target, all_targets

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.module_utils.mounting import MountPlan, carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.whole_file import replace_file
+from ansible_collections.bareon.allocator.plugins.module_utils._mounting import MountPlan, carry_out
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.whole_file import replace_file
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import run
 
 ROLE = Path(__file__).parents[2] / "roles" / "disk_layout"

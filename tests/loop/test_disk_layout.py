@@ -13,7 +13,7 @@ import struct
 import subprocess
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     EXT4,
     MIB,

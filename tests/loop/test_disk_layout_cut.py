@@ -15,15 +15,15 @@ import threading
 import time
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out import carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.kinds import FormatLuks
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import salt_of_table, table_uuid
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Request
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.carry_out import carry_out
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import FormatLuks
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import salt_of_table, table_uuid
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     BUSY,
     EXT4,
@@ -82,7 +82,7 @@ def test_a_tool_that_is_missing_is_named_before_anything_is_changed(loops, tools
                 link.symlink_to(os.path.join(folder, name))
     lines = [
         "import runpy",
-        "from ansible_collections.bareon.allocator.plugins.module_utils.facts import host",
+        "from ansible_collections.bareon.allocator.plugins.module_utils._facts import host",
         "host.SYSTEM_PATHS = ()",
         "runpy.run_module('ansible_collections.bareon.allocator.plugins.modules.disk_layout', run_name='__main__')",
     ]

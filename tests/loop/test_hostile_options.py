@@ -13,7 +13,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import FILESYSTEMS
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, attempt
 from ansible_collections.bareon.allocator.tests.support.host.hostile_options import KNOWN_TO_DESTROY, Hostile, hostile_options
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops

@@ -16,9 +16,9 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine, StepFailed
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common import files
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk import recovery_keys
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common import files
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk import recovery_keys
 from ansible_collections.bareon.allocator.tests.support.host.key_changes import change
 from ansible_collections.bareon.allocator.tests.support.host.tang import new_keys, serving
 

@@ -10,8 +10,8 @@ import copy
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.tests.support.host.layout_checks import FAT32_CLUSTERS, check_all
 
 MIB = 1024**2

@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import FILESYSTEMS, least_size
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS, least_size
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, attempt
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import FILESYSTEMS, read_make_options
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS, read_make_options
 from ansible_collections.bareon.allocator.tests.support.host.usual_options import MAKE
 
 UUIDS = {"vfat": "1A2B-3C4D"}

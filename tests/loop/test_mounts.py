@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.mounting import MOUNTINFO, Entry, carry_out, plan_mounts
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._mounting import MOUNTINFO, Entry, carry_out, plan_mounts
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import leave_descriptors_in_the_journal, run
 
 

@@ -21,18 +21,18 @@ import uuid
 from dataclasses import dataclass, field
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.untouched import trace_of_use
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Report, Request
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.read_present import read_present
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.carry_out import carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.luks import Key
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import table_uuid
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import FILESYSTEMS
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import trace_of_use
+from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.read_present import read_present
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.carry_out import carry_out
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import table_uuid
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, Mounted, merged, new_disk, run, schema
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 

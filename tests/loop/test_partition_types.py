@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.gpt import DISCOVERABLE
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.gpt import DISCOVERABLE
 
 MACHINES = {"x86": "x86", "x86-64": "x86-64", "arm": "ARM", "arm64": "ARM-64", "loongarch64": "LoongArch-64", "riscv32": "RISC-V-32"}
 MACHINES |= {"riscv64": "RISC-V-64", "ppc64": "PPC64", "ppc64-le": "PPC64LE", "s390x": "S390X"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.host_files import Settings, host_files
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.host_files import Settings, host_files
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     MIB,
     Mounted,

@@ -13,9 +13,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.crypttab import Container, with_containers
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.fstab import Entry, read_entries, with_entries
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.mdadm_conf import ArrayLine, with_arrays
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.crypttab import Container, with_containers
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.fstab import Entry, read_entries, with_entries
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.mdadm_conf import ArrayLine, with_arrays
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import run
 
 GENERATORS = Path("/lib/systemd/system-generators")

@@ -15,10 +15,10 @@ import random
 import subprocess
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import Request
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Request
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import EXT4, MIB, Mounted, new_disk, probe, run, schema
 
 END = 150 * MIB

@@ -21,16 +21,16 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.libraries import np
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import HbalOptions, steps_like_hbal
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Load
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.libraries import np
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.hbal import HbalOptions, steps_like_hbal
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.model import BalanceOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.changes import after_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Load
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.moves import MoveOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 PRINTED = 2e-8

@@ -17,9 +17,9 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 HEALTHY = {

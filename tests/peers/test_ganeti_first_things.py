@@ -19,15 +19,15 @@ import typing as t
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions, Redundancy
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.walk import Walk
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.shared_redundancy import stranded_memory
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.model import BalanceOptions, Redundancy
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.walk import Walk
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.changes import after_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.shared_redundancy import stranded_memory
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text, write_text
 
 SEEDS = range(16)
 WORSE = 1.01

@@ -20,10 +20,10 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.iallocator import answer
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 PRINTED = 1e-8

@@ -21,23 +21,23 @@ import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Disk, DiskTemplate, Instance
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import evacuate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import ProblemKind, find_problems
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import Limit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.redundancy import node_failures
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Disk, DiskTemplate, Instance
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.evacuate.evacuation import evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.health import ProblemKind, find_problems
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.limits import Limit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.redundancy import node_failures
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.verdicts import (
     EXACT,
     HTOOLS,
     primary_verdict,
     secondary_verdict,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text, write_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 PRINTED = 1e-8

@@ -20,9 +20,9 @@ import typing as t
 import uuid
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.unit_file import unit_name
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import disko, ignition, repart
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.unit_file import unit_name
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import disko, ignition, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import (
     data_plan,
     make_plan,

@@ -21,11 +21,11 @@ import pytest
 pytest.importorskip("placement", reason="openstack-placement is in the virtual environment that tests/peers/placement-venv makes")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider.oracle import brute_force
 from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import REPAIRS, Placement, repaired
 from ansible_collections.bareon.allocator.tests.support.provider.random_requests import Maker

@@ -24,8 +24,8 @@ import subprocess
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 
 MIB = 1024**2
 GRAIN = 4096

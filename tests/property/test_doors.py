@@ -16,19 +16,19 @@ from ansible.playbook.task import Task
 from ansible.plugins.connection import local
 from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.action import disk_plan
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.report import drift
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, disko, fai, ignition, kickstart, repart
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import Target, write_plan
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.known_hardware import FACT
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner, parse_reserve
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.picture import picture
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes, parse_claims, parse_reshape
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.query import parse_query
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import known_names
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.report import drift
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, disko, fai, ignition, kickstart, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import Target, write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.known_hardware import FACT
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner, parse_reserve
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.picture import picture
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims, parse_reshape
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import known_names
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.disk.planned import whole_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st

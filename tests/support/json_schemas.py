@@ -13,13 +13,13 @@ import json
 import pathlib
 import sys
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.containers import MappingOf, Row, Table
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.kinds import Text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.eligible import ELIGIBLE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.values import SPACES
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.table import STATIC
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import CLUSTER
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import WORLD
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.containers import MappingOf, Row, Table
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.kinds import Text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.eligible import ELIGIBLE
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.values import SPACES
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.table import STATIC
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import CLUSTER
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import WORLD
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -23,7 +23,7 @@ from ansible_collections.bareon.allocator.tests.support import repack
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = {
     *("CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md", "requirements.txt"),
-    *("docs", "meta", "playbooks", "plugins", "profiles", "roles", "tests"),
+    *("docs", "meta", "playbooks", "plugins", "roles", "tests"),
 }
 
 
@@ -53,7 +53,7 @@ def test_archive_holds_what_users_need_and_no_more(archive: Path) -> None:
         *(f"tests/sanity/{path.name}" for path in (ROOT / "tests" / "sanity").iterdir()),
     }
     assert not [name for name in files if name.startswith("docs/") and not name.startswith("docs/schemas/")]
-    for folder in ("plugins", "profiles", "roles", "playbooks", "docs/schemas"):
+    for folder in ("plugins", "roles", "playbooks", "docs/schemas"):
         ours = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"}
         assert ours <= files
 

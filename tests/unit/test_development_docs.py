@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("CONTRIBUTING.md", "docs/development/architecture.md")
-TOPS = ("plugins/", "roles/", "tests/", "docs/", "profiles/", "extensions/", "changelogs/")
+TOPS = ("plugins/", "roles/", "tests/", "docs/", "extensions/", "changelogs/")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -13,7 +13,7 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.filter.tools_to_initramfs_command import tools_to_initramfs_command
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.initramfs import INITRAMFS_TOOLS
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.initramfs import INITRAMFS_TOOLS
 
 VARIABLES = pathlib.Path(__file__).parents[2] / "roles" / "disk_layout" / "vars" / "main.yml"
 

@@ -16,9 +16,9 @@ import sys
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ROOT / "playbooks" / "files"

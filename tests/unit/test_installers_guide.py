@@ -19,7 +19,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.report import drift
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.report import drift
 
 Plain = dict[str, t.Any]
 

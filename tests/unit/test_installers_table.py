@@ -11,9 +11,9 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, disko, fai, ignition, kickstart, repart
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import Target, write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, disko, fai, ignition, kickstart, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import Target, write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan
 
 Plain = dict[str, t.Any]

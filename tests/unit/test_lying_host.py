@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.facts import DOCUMENTED
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.facts import DOCUMENTED
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan
 from ansible_collections.bareon.allocator.tests.support.host.lying import CONTAINER, HONEST, Lie, asked, draw_values, install
 from ansible_collections.bareon.allocator.tests.support.house.variables import variables_read
@@ -170,7 +170,7 @@ class World:
                 name = str(path.relative_to(self.folder))
                 if not any(name == f"work/{one}" or name.startswith(f"work/{one}/") for one in writes):
                     found[name] = (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
-        for top in ("playbooks", "roles", "plugins", "profiles"):
+        for top in ("playbooks", "roles", "plugins"):
             for path in sorted((ROOT / top).rglob("*")):
                 if "__pycache__" not in path.parts:
                     found[str(path)] = (path.stat().st_mode, str(path.stat().st_mtime_ns if path.is_file() else 0).encode())

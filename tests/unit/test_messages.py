@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "messages.md").read_text()
 MACHINE = yaml.safe_load(next(re.finditer(r"```yaml\n(ram:.*?)```", TEXT, re.DOTALL))[1])

@@ -40,7 +40,7 @@ TEMPLATES = {
 }
 NO_LIBRARIES = """
 import importlib, json, sys
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common import libraries
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common import libraries
 asking = []
 for name in sys.argv[1:]:
     libraries._causes.clear()

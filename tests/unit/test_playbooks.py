@@ -17,7 +17,7 @@ import sys
 from xml.etree import ElementTree
 
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -166,7 +166,7 @@ def test_drift_shows_what_is_not_as_planned_and_stops_where_it_must_not_be(tmp_p
     known = hosts["nuc"]["bareon_known_hardware"]
     (tmp_path / "facts").mkdir()
     (tmp_path / "plans").mkdir()
-    plan = make_plan(load_profile(ROOT / "profiles" / "general.yml"), known)
+    plan = make_plan(load_profile(PROFILES / "general.yml"), known)
     for host in ("nuc", "lost"):
         (tmp_path / "plans" / f"{host}.json").write_text(json.dumps(plan), encoding="utf-8")
         (tmp_path / "facts" / host).write_text(

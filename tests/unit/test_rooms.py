@@ -48,7 +48,7 @@ def place_of(path: Path) -> tuple[str, ...]:
 
 
 def short(place: tuple[str, ...]) -> str:
-    return "/".join(place).removeprefix("plugin_utils/")
+    return "/".join(place).removeprefix("plugin_utils/_")
 
 
 def told(broken: Iterable[object]) -> str:
@@ -96,10 +96,10 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
     """Disks, providers and groups know nothing of each other; only `bridge` joins them."""
     broken = []
     for source, target, line in inner_arrows():
-        shared = target[:2] == ("module_utils", "storage") and room != "module_utils"
+        shared = target[:2] == ("module_utils", "_storage") and room != "module_utils"
         if room_of(source) == room and room_of(target) not in {room, *NEIGHBOURS[room]} and not shared:
             broken.append(line)
-    allowed = ", ".join([*NEIGHBOURS[room], *(["module_utils/storage"] if room != "module_utils" else [])]) or "no other room"
+    allowed = ", ".join([*NEIGHBOURS[room], *(["module_utils/_storage"] if room != "module_utils" else [])]) or "no other room"
     assert not broken, f"{room} may import {allowed}, but:{told(broken)}"
 
 
@@ -153,7 +153,9 @@ def test_no_file_carries_the_name_of_its_folder() -> None:
     broken = []
     for place, path in source_files().items():
         folders = () if place[0] in DOORS else place[:-1]
-        broken += [f"{path.relative_to(ROOT)} repeats {folder}/" for folder in folders if place[-1].startswith(f"{folder}_")]
+        broken += [
+            f"{path.relative_to(ROOT)} repeats {folder}/" for folder in folders if place[-1].startswith(f"{folder.removeprefix('_')}_")
+        ]
     assert not broken, f"the folder says it already:{told(broken)}"
 
 

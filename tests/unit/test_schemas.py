@@ -14,21 +14,22 @@ import typing as t
 import jsonschema
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.module_utils.schema import static as host_reader
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.methods import METHOD_KEYS
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.hardware import parse_hardware
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.parse import parse_schema
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.static.table import STATIC
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline, write_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.module_utils._schema import static as host_reader
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.methods import METHOD_KEYS
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.table import STATIC
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline, write_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support import json_schemas
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROFILES = sorted((ROOT / "profiles").glob("*.yml"))
+FILES = sorted(PROFILES.glob("*.yml"))
 WORLDS = [
     json.loads(line.rstrip(",\n"))
     for line in (ROOT / "tests" / "unit" / "data" / "provider" / "gabbi.json").read_text().splitlines()
@@ -50,7 +51,7 @@ def test_files_are_what_the_tables_say() -> None:
     assert json_schemas.stale() == [], "run make schemas"
 
 
-@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_profiles_are_valid_and_tell_an_editor_so(path: pathlib.Path) -> None:
     text = path.read_text()
     validator("profile").validate(yaml.safe_load(text))
@@ -64,7 +65,7 @@ def test_plans_are_valid_static_schemas() -> None:
         "ram": 65536,
         "disks": [{"id": f"sd{letter}", "path": f"/dev/sd{letter}", "size": 500000} for letter in "abcd"],
     }
-    for path in PROFILES:
+    for path in FILES:
         try:
             plan = Planner(yaml.safe_load(path.read_text())["schema"]).plan(machine)
         except InputError:

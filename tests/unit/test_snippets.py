@@ -24,11 +24,11 @@ import yaml
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/*.md")])
 TESTED = {
-    "docs/group_info.md": "plugins/plugin_utils/group/test_guide.py",
+    "docs/group_info.md": "plugins/plugin_utils/_group/test_guide.py",
     "docs/groups.md": "test_groups_guide.py",
     "docs/installers.md": "test_installers_guide.py",
     "docs/messages.md": "test_messages.py",
-    "docs/provider_candidates.md": "plugins/plugin_utils/provider/test_guide.py",
+    "docs/provider_candidates.md": "plugins/plugin_utils/_provider/test_guide.py",
 }
 """The test of each page that runs all its YAML."""
 RUN_AS_WRITTEN = ("docs/tutorials/", "docs/how_to/")

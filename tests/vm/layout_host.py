@@ -17,8 +17,8 @@ import typing as t
 from pathlib import Path
 
 import ansible
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.eligible import EligibleKind
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.eligible import EligibleKind
 from ansible_collections.bareon.allocator.tests.support.host.layout_checks import check_all
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine
 

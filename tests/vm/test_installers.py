@@ -17,10 +17,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.compare import compare
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import fai, ignition, repart
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import write_plan
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.compare import compare
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import fai, ignition, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 

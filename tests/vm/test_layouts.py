@@ -15,7 +15,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.tests.support.host.layout_checks import check_all
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
 

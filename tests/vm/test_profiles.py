@@ -14,14 +14,13 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 from ansible_collections.bareon.allocator.tests.support.vm.ansible_run import play
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 
 GIB = 1024**3
 ROOT = Path(__file__).parents[2]
-PROFILES = ROOT / "profiles"
 TARGET = "/target"
 
 Plain = dict[str, t.Any]

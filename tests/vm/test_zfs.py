@@ -10,7 +10,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.drift.zpools import compare_zpools
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.zpools import compare_zpools
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.share import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import (
     NO_MAXIMUM,
     UNPREFERRED,
     Infeasible,

@@ -13,9 +13,9 @@ import json
 import re
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer import curtin, disko, fai, ignition, kickstart, repart
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.installer.write import Target, Written, write_plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, disko, fai, ignition, kickstart, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import Target, Written, write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st

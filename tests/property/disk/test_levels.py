@@ -15,8 +15,8 @@ import random
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Hardware, Schema
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.rules import broken, size_of
 from hypothesis import HealthCheck, given, settings

@@ -10,9 +10,9 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.flat.share import NO_MAXIMUM, Infeasible
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.ordered.allocate import DoesNotPack, Ordered, allocate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.ordered.program import OrderedRequest, weight_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM, Infeasible
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import DoesNotPack, Ordered, allocate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import OrderedRequest, weight_groups
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray

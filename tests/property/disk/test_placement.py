@@ -11,12 +11,12 @@ import itertools
 import random
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.contradiction import minimal_conflict
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.conflict.least import least_to_give_up, least_to_grow
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.fair.solve import allocate_fair
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.problem.formulate import formulate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.conflict.contradiction import minimal_conflict
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.conflict.least import least_to_give_up, least_to_grow
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Hardware, Schema, Space
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.rules import DATA_LEGS, array_extents, broken, on_disks, size_of
 from hypothesis import HealthCheck, given, settings

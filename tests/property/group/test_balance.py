@@ -16,18 +16,18 @@ import random
 from collections.abc import Sequence
 from unittest import mock
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance import walk
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.group import Assignment, plan_group
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.model import BalanceOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.changes import after_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import MIRRORED_OUTSIDE, Cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import Move, copied_data
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.price import Prices
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance import walk
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.model import BalanceOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.changes import after_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import MIRRORED_OUTSIDE, Cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.moves import Move, copied_data
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.moves import MoveOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.price import Prices
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.bound import Bound, usual_node, with_nodes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.copies import CopyOptions
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.count import best_count, is_bounded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.capacity.tiered import count_tiers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Disk, DiskTemplate, Instance, Node
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import Strategy
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.capacity.bound import Bound, usual_node, with_nodes
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.capacity.copies import CopyOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.capacity.count import best_count, is_bounded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.capacity.tiered import count_tiers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster, Disk, DiskTemplate, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.place.placement import Strategy
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances
 from ansible_collections.bareon.allocator.tests.support.group.limits import assert_nothing_worse
 from ansible_collections.bareon.allocator.tests.support.group.policies import open_group, opened

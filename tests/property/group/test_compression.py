@@ -10,13 +10,13 @@ import dataclasses
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard, order
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.compression import compress
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import DiskTemplate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.order import Guard, order
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stages import stages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.redistribute.compression import compress
 from ansible_collections.bareon.allocator.tests.support.group.carry_out import assert_no_order_is_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess

@@ -10,13 +10,13 @@ import dataclasses
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, DiskTemplate, Instance, Node
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.evacuation import evacuate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster, DiskTemplate, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.evacuate.evacuation import evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.order import Guard
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stages import stages
 from ansible_collections.bareon.allocator.tests.support.group.carry_out import assert_no_order_is_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, shared_clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess

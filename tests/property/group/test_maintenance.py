@@ -9,19 +9,19 @@ from __future__ import annotations
 import dataclasses
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import MIRRORED_OUTSIDE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.downtime import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import MIRRORED_OUTSIDE
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.evacuate.downtime import (
     Departure,
     DowntimeOptions,
     NonRedundant,
     leave,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.rolling_maintenance import EvacuationRoom, roll
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.evacuate.squeezing import room_wanted, squeeze
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Guard
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.evacuate.rolling_maintenance import EvacuationRoom, roll
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.evacuate.squeezing import room_wanted, squeeze
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.order import Guard
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stages import stages
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import opened

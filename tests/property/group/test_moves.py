@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.balance.hbal import candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import MoveKind, make_move, possible_moves
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import EXACT, primary_verdict, secondary_verdict
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.limits import MoveRules
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.neighbourhood.moves import MoveEvaluator, MoveOptions, NoPrice
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.hbal import candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.moves import MoveKind, make_move, possible_moves
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.verdicts import EXACT, primary_verdict, secondary_verdict
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.limits import MoveRules
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.moves import MoveEvaluator, MoveOptions, NoPrice
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from hypothesis import HealthCheck, given, settings

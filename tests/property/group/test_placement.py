@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import DiskTemplate, Instance
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.batch import place_instances
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.place.placement import PlacementRequest, Strategy
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import DiskTemplate, Instance
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.place.batch import place_instances
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.place.placement import PlacementRequest, Strategy
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances, shared_clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import assert_nothing_worse
 from ansible_collections.bareon.allocator.tests.support.group.oracle import least_stranded

@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Instance
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.health import group_health
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.order import Budget, Guard, order, reserves_left
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import stages
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.load_balancing import LoadOptions, balance_load
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.redistribute.redistribution import leavers, redistribute
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster, Instance
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.health import group_health
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.order import Budget, Guard, order, reserves_left
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stages import stages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.redistribute.load_balancing import LoadOptions, balance_load
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.redistribute.redistribution import leavers, redistribute
 from ansible_collections.bareon.allocator.tests.support.group.carry_out import assert_no_order_is_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess

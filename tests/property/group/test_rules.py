@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import itertools
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import solve_each
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.balance import run_balance
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.capacity import run_capacity
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.compress import run_compress
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import solve_each
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.balance import run_balance
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.compress import run_compress
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -11,14 +11,14 @@ import json
 import math
 import pathlib
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import (
     parse_iallocator,
     requested_instances,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.text import parse_text, write_text
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report, summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text, write_text
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.info import report, summary
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 from hypothesis import given, settings
 from hypothesis import strategies as st

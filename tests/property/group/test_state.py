@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.arrays import NOWHERE, Quantity
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.limits import Limit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import RULE, WEIGHTS, ScoreMode, Scorer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.verdicts import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE, Quantity
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.limits import Limit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import RULE, WEIGHTS, ScoreMode, Scorer
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.verdicts import (
     EXACT,
     HTOOLS,
     primary_verdict,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import (
     NO_POLICY,
     Cluster,
     Disk,
@@ -21,10 +21,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.mod
     PoolName,
     StoragePool,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.disks import DiskMove
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.even import StorageOptions, even_storages
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.levels import Storage
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.storages.stages import staged
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.storages.disks import DiskMove
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.storages.even import StorageOptions, even_storages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.storages.levels import Storage
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.storages.stages import staged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

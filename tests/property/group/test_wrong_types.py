@@ -12,17 +12,17 @@ import math
 import pathlib
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.metrics.score import ScoreMode
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.iallocator import parse_iallocator
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.proxmox.documents import parse_proxmox
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import parse_rapi
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.evacuate import run_evacuate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.iallocator import answer
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.info import report
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.place import place
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.proxmox.documents import parse_proxmox
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.rapi import parse_rapi
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.iallocator import answer
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.info import report
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
 WRONG = (None, -1, 0.5, float("nan"), 2**70, 10**400, "x", True, [], {}, [1], [None], {"a": None}, [[]])

@@ -13,8 +13,8 @@ import random
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.caches import run_until_cut
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost

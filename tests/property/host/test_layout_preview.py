@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.disks import find_disks
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.identified import identities
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.preview import Picture, after, picture_of, render
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.disks import find_disks
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.identified import identities
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.preview import Picture, after, picture_of, render
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import DISK_SIZES, put_old_contents, schemas
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.adopt import adopt
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt import adopt
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, check_layout, write_data
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import (

@@ -9,12 +9,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.held import held_candidate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.held import held_candidate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider.oracle import brute_force
 from ansible_collections.bareon.allocator.tests.support.provider.strategies import CLASSES, cases, crowded, subset
 from hypothesis import HealthCheck, assume, given, settings

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.find import SearchOptions, find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.held import held_candidate
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.candidates.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.feasible import parts, roots
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.feasible.parts import Asker
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import ledger_of
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_holdings, read_neighbourhood
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.request.groups import parse_groups
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import World
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions, find_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.held import held_candidate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible import parts, roots
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible.parts import Asker
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import ledger_of
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_holdings, read_neighbourhood
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import World
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider.refill import refill
 from ansible_collections.bareon.allocator.tests.support.provider.strategies import CONSUMER, cases, crowded
 from hypothesis import HealthCheck, assume, given, settings

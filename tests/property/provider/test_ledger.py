@@ -14,15 +14,15 @@ import uuid
 from fractions import Fraction
 from functools import partial
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.open import Ledger, ledger_of
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.parse import parse_changes, parse_claims, parse_reshape
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.providers import put_providers, remove_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.read import read_consumers, read_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.reshape import reshape
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.model import World
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import Ledger, ledger_of
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims, parse_reshape
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reshape import reshape
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import World
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule

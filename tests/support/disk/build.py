@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import pathlib
 
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.raid import RaidLevel
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import (
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.raid import RaidLevel
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import (
     Disk,
     ExistingSpace,
     Firmware,

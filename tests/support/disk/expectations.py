@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Hardware, Schema
 
 from .rules import on_disks, size_of
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.grammar import TABLES, describe, rules_of
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.grammar import TABLES, describe, rules_of
 from yaql import YaqlFactory
 
 

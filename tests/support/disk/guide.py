@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.svg import svg
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.svg import svg
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 GUIDE = DOCS / "schema_to_plan.rst"

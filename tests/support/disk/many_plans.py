@@ -10,18 +10,16 @@ Run as a program, it prints them as JSON, for whatever Python runs it.
 from __future__ import annotations
 
 import json
-import pathlib
 import random
 import typing as t
 from collections.abc import Iterator
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 from ansible_collections.bareon.allocator.tests.support.disk.build import CASES
 from ansible_collections.bareon.allocator.tests.support.disk.machines import MACHINES
 
-PROFILES = pathlib.Path(__file__).resolve().parents[3] / "profiles"
 RANDOM = 60
 
 

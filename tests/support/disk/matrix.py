@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.units import format_mib
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.render.picture import describe_disk, picture
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import parse_idle, read_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.units import format_mib
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.picture import describe_disk, picture
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, parse_idle, read_profile
 from ansible_collections.bareon.allocator.tests.support.disk.machines import MACHINES, Machine
-from ansible_collections.bareon.allocator.tests.support.disk.planned import PROFILES, profiles
+from ansible_collections.bareon.allocator.tests.support.disk.planned import profiles
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "profile_matrix.md"
 ROOT, BOOT = "/", "/boot"

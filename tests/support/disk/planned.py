@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from pathlib import Path
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.planner import Objective, Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.schema.profiles import load_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 
 Plain = dict[str, t.Any]
 
-PROFILES = Path(__file__).parents[3] / "profiles"
 GIB = 1024
 _SYSTEM, _SSDS, _HDDS = [("ssd", 48)], [("ssd", 72)] * 4, [("hdd", 120)] * 6
 _NVMES = [("nvme", 80)] * 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.model import Allocation, Hardware, Schema, Space, SpaceType
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Hardware, Schema, Space, SpaceType
 
 EXTENT = 4
 DATA_LEGS = {

@@ -25,28 +25,29 @@ from ansible.playbook.play_context import PlayContext
 from ansible.playbook.task import Task
 from ansible.plugins.connection import local
 from ansible.template import Templar
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
 
 from ....plugins.lookup import usages
-from ....plugins.module_utils.facts import lsblk, mounts, node, select, signatures, stacks, udev
-from ....plugins.module_utils.facts.hardware import read_hardware
-from ....plugins.module_utils.keys import header, jwe
-from ....plugins.module_utils.keys.options import request_of
-from ....plugins.module_utils.schema.bareon.convert import read_bareon_list
-from ....plugins.module_utils.schema.static import SchemaMistakes, parse_static_schema
-from ....plugins.module_utils.steps.machine import StepFailed
-from ....plugins.module_utils.storage import lvm, zfs
-from ....plugins.plugin_utils.common.errors import InputError, NoSolution, Unavailable
-from ....plugins.plugin_utils.disk.planner import Planner
-from ....plugins.plugin_utils.disk.schema.profiles import read_profile
-from ....plugins.plugin_utils.group.follow.record import read_record
-from ....plugins.plugin_utils.group.plan.progress import read_journal
-from ....plugins.plugin_utils.group.sources.iallocator import parse_iallocator, parse_json, requested_instances
-from ....plugins.plugin_utils.group.sources.proxmox.documents import Reading, parse_proxmox
-from ....plugins.plugin_utils.group.sources.rapi import parse_rapi
-from ....plugins.plugin_utils.group.sources.text import parse_text
-from ....plugins.plugin_utils.provider.ledger.url import parse_database
-from ....plugins.plugin_utils.provider.request.query import parse_query
-from ....plugins.plugin_utils.provider.world.names import known_names
+from ....plugins.module_utils._facts import lsblk, mounts, node, select, signatures, stacks, udev
+from ....plugins.module_utils._facts.hardware import read_hardware
+from ....plugins.module_utils._keys import header, jwe
+from ....plugins.module_utils._keys.options import request_of
+from ....plugins.module_utils._schema.bareon.convert import read_bareon_list
+from ....plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
+from ....plugins.module_utils._steps.machine import StepFailed
+from ....plugins.module_utils._storage import lvm, zfs
+from ....plugins.plugin_utils._common.errors import InputError, NoSolution, Unavailable
+from ....plugins.plugin_utils._disk.planner import Planner
+from ....plugins.plugin_utils._disk.schema.profiles import read_profile
+from ....plugins.plugin_utils._group.follow.record import read_record
+from ....plugins.plugin_utils._group.plan.progress import read_journal
+from ....plugins.plugin_utils._group.sources.iallocator import parse_iallocator, parse_json, requested_instances
+from ....plugins.plugin_utils._group.sources.proxmox.documents import Reading, parse_proxmox
+from ....plugins.plugin_utils._group.sources.rapi import parse_rapi
+from ....plugins.plugin_utils._group.sources.text import parse_text
+from ....plugins.plugin_utils._provider.ledger.url import parse_database
+from ....plugins.plugin_utils._provider.request.query import parse_query
+from ....plugins.plugin_utils._provider.world.names import known_names
 from ..host.recorded_host import RecordedHost
 from .mutations import mutate
 
@@ -470,7 +471,7 @@ def sources(folder: pathlib.Path) -> Iterator[Target]:
     kept: list[tuple[str, str, Callable[[pathlib.Path], t.Any]]] = [
         ("journal", json.dumps(journal), read_journal),
         ("record of group_follow", json.dumps(record), read_record),
-        ("profile", (ROOT / "profiles" / "general.yml").read_text(encoding="utf-8"), lambda file: Planner(read_profile(file)["schema"])),
+        ("profile", (PROFILES / "general.yml").read_text(encoding="utf-8"), lambda file: Planner(read_profile(file)["schema"])),
     ]
     for number, (name, sound, read) in enumerate(kept):
         yield Target(name, [sound], lambda text, read=read, file=folder / f"kept{number}": read(_written(file, text)), REFUSED)

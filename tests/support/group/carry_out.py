@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.moves import Move
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.plan.stages import Plan
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.moves import Move
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stages import Plan
 
 Excess = Callable[[Cluster, str], Mapping[str, float]]
 

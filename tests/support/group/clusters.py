@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import (
     Cluster,
     Disk,
     DiskTemplate,

@@ -12,12 +12,12 @@ import typing as t
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.parallel import Solved
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common.plain import plain
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.follow.record import record_from_plain, record_to_plain
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.inline import parse_inline
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.loaded import Loaded
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.tasks.follow import run_follow
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import Solved
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.plain import plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.follow.record import record_from_plain, record_to_plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.follow import run_follow
 
 BEGIN = datetime(2026, 3, 2, 8, 0, tzinfo=timezone.utc)
 """A Monday."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster
 from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, starts
 
 

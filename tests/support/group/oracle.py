@@ -14,7 +14,7 @@ import itertools
 import math
 import statistics
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster, Instance, Node
 
 
 def starts(tags, prefixes):

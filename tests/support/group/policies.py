@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, Group, Policy, Spec, SpecInterval
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster, Group, Policy, Spec, SpecInterval
 
 OPEN = Policy(intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(99999, 99, 999999, 9, 9, 9)),))
 

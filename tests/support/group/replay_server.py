@@ -14,7 +14,7 @@ import pathlib
 import threading
 import time
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.sources.rapi import RESOURCES
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.rapi import RESOURCES
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "unit" / "data" / "group" / "rapi"
 RECORDED = {name: json.loads((DATA / f"{name}.json").read_text()) for name in RESOURCES}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.model import Cluster, DiskTemplate, Instance, Node
-from ansible_collections.bareon.allocator.plugins.plugin_utils.group.cluster.state import ClusterState
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Cluster, DiskTemplate, Instance, Node
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 from hypothesis import strategies as st

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.bareon.convert import read_bareon_list
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.convert import read_bareon_list
 
 MIB = 1024**2
 LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"

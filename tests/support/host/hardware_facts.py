@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 
 

@@ -13,11 +13,11 @@ import string
 import typing as t
 from collections.abc import Iterator
 
-from ansible_collections.bareon.allocator.plugins.module_utils.storage import zfs
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import FILESYSTEMS
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options import mounts
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.programs import Program
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.values import Keys
+from ansible_collections.bareon.allocator.plugins.module_utils._storage import zfs
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options import mounts
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.programs import Program
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.values import Keys
 
 KNOWN_TO_DESTROY = {
     "ext4": ("-F {0}", "-J device={0}", "-O journal_dev {0}", "-F -F {0} 100M", "-d {0}", "-z {0}"),

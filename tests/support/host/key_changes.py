@@ -10,10 +10,10 @@ import typing as t
 from collections.abc import Callable
 from pathlib import Path
 
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.options import request_of
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.report import as_result
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import apply, foresee
-from ansible_collections.bareon.allocator.plugins.plugin_utils.disk.recovery_keys import Folder, Refused, change_keys, with_recovery
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.options import request_of
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.report import as_result
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.run import apply, foresee
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.recovery_keys import Folder, Refused, change_keys, with_recovery
 
 Plain = dict[str, t.Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.module_utils.storage import lvm, overhead, raid
+from ansible_collections.bareon.allocator.plugins.module_utils._storage import lvm, overhead, raid
 
 MIB = 1024**2
 FAT32_CLUSTERS = 65525

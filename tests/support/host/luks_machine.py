@@ -14,10 +14,10 @@ import typing as t
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import Outcome
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.jwe import thumbprints
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import PATIENCE, CommandFailed, StepFailed
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.unlock import why_no_key_file
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import Outcome
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.jwe import thumbprints
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import PATIENCE, CommandFailed, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.unlock import why_no_key_file
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 

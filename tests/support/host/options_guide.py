@@ -11,11 +11,11 @@ import typing as t
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.filesystems import FILESYSTEMS
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options import btrfs, mounts
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.datasets import PROPERTIES
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.programs import Program
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.options.values import Keys, Kind, Listed
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options import btrfs, mounts
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.datasets import PROPERTIES
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.programs import Program
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.values import Keys, Kind, Listed
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "options.md"
 MARK = "<!-- tables: written by make guide -->"

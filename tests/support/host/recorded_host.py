@@ -11,7 +11,7 @@ import pathlib
 import typing as t
 from collections.abc import Sequence
 
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import Host, Outcome
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import Host, Outcome
 
 DATA = pathlib.Path(__file__).parents[2] / "unit" / "data" / "hardware"
 

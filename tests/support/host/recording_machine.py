@@ -10,8 +10,8 @@ import contextlib
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.host import Outcome
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import PATIENCE, CommandFailed, Region
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import Outcome
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import PATIENCE, CommandFailed, Region
 
 
 class RecordingMachine:

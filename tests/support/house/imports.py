@@ -5,6 +5,7 @@
 """Which file imports which: the rooms of `plugins`, their floors, and the arrows between them.
 
 A room is `module_utils` or a folder of `plugin_utils`; all other folders of `plugins` are doors, for Ansible enters there.
+The leading underscore, which tells people that nothing outside imports a package, is no part of a room's name.
 A floor of a room is a package in it; a file at a room's top is a floor of its own.
 """
 
@@ -72,11 +73,11 @@ def _origin(node: ast.ImportFrom, place: tuple[str, ...]) -> tuple[str, ...] | N
 def room_of(place: tuple[str, ...]) -> str | None:
     """Return the room of a file, or None for a door."""
     if place[0] == "plugin_utils":
-        return place[1]
+        return place[1].removeprefix("_")
     return place[0] if place[0] == "module_utils" else None
 
 
 def floor_of(place: tuple[str, ...]) -> str:
     """Return the package of a file inside its room, or the file's own name at a room's top."""
     inside = place[1:] if place[0] == "module_utils" else place[2:]
-    return "/".join(inside[:-1]) or inside[-1]
+    return ("/".join(inside[:-1]) or inside[-1]).removeprefix("_")

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.import_world import store_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.ledger.tables import (
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import (
     allocations,
     consumers,
     inventories,

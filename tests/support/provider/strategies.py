@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils.provider.world.names import provider_uuid
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.tests.support.provider.oracle import SHARES
 from hypothesis import strategies as st
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.apply import NEEDING_ALL_WRITTEN
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan
-from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import NEEDING_ALL_WRITTEN
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import LayoutPlan
+from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import Mark
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import perform

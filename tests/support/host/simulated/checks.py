@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import (
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import (
     DesiredArray,
     DesiredContainer,
     DesiredPartition,

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import DISK_SIZES, SchemaMaker
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out

@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.plan import LayoutPlan, plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils.schema.model import Layout
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.derived import condemned_uuid
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import LayoutPlan, plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import condemned_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 

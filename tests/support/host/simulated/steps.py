@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ansible_collections.bareon.allocator.plugins.module_utils.steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import (
     HALF,
     TORN,

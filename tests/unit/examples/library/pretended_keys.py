@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.options import request_of
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.report import as_result
-from ansible_collections.bareon.allocator.plugins.module_utils.keys.run import foresee
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.options import request_of
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.report import as_result
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.run import foresee
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.disk_keys import ActionModule
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.recovery_key import is_recovery_key, new_recovery_key
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common import files
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.recovery_key import is_recovery_key, new_recovery_key
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common import files
 
 Plain = dict[str, t.Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.bareon.allocator.plugins.filter import plan_to_providers as door
-from ansible_collections.bareon.allocator.plugins.plugin_utils.common import libraries
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common import libraries
 
 PLAN = {"schema": {}}
 FACTS = {"processor_vcpus": 4, "memtotal_mb": 2048}

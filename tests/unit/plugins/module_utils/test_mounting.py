@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils.mounting import Entry, carry_out, entry_of, plan_mounts
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import CommandFailed, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._mounting import Entry, carry_out, entry_of, plan_mounts
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.mounting_machine import MountingMachine, mountinfo
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module around module_utils/booting: a system of empty files in a folder, and a machine that writes down what it is asked to do."""
+"""The module around module_utils/_booting: a system of empty files in a folder, and a machine that writes down what it is asked to do."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import subprocess
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import Protection
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import Protection
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.modules import disk_boot
 
 SCHEMA = {"parteds": [{"name": "/dev/sda", "partitions": [{"name": "/dev/sda1", "guid": "21686148-6449-6e6f-744e-656564454649"}]}]}

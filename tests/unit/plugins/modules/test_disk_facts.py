@@ -12,8 +12,8 @@ import sys
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.bareon.allocator.plugins.module_utils.facts import hardware
-from ansible_collections.bareon.allocator.plugins.module_utils.facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils._facts import hardware
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.modules import disk_facts
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 

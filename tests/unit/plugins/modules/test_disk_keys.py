@@ -9,9 +9,9 @@ import json
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import only_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.protected import Protection
-from ansible_collections.bareon.allocator.plugins.module_utils.storage.recovery_key import new_recovery_key
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_run
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import Protection
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.recovery_key import new_recovery_key
 from ansible_collections.bareon.allocator.plugins.modules import disk_keys, disk_layout
 from ansible_collections.bareon.allocator.tests.support.host.luks_machine import LuksMachine, SimulatedHeader
 

@@ -15,10 +15,10 @@ import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.doc_fragments.keys import ModuleDocFragment as KeysFragment
 from ansible_collections.bareon.allocator.plugins.doc_fragments.lock import ModuleDocFragment as LockFragment
-from ansible_collections.bareon.allocator.plugins.module_utils.layout import apply as layout_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.lock import only_run
-from ansible_collections.bareon.allocator.plugins.module_utils.layout.losses import DiskLoss, Loss
-from ansible_collections.bareon.allocator.plugins.module_utils.steps.machine import StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_run
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import DiskLoss, Loss
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import StepFailed
 from ansible_collections.bareon.allocator.plugins.modules import disk_layout
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 from ansible_collections.bareon.allocator.tests.unit.examples.library.pretended_layout import empty_host

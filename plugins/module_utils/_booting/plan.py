@@ -1,0 +1,105 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is to be done for a system to start, or every reason why it would not; what was done is remembered in the system.
+
+What a start follows from is its tables, kernels, and disks: when they are the same, there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import typing as t
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from .._steps.machine import Machine
+from .._storage.boot_loader import Legs, legs_of
+from .._storage.initramfs import InitramfsTool
+from . import grub, initramfs, systemd_boot
+from .step import BootStep
+from .system import Archive, Folder, System, kernels
+
+STAMP = "var/lib/bareon.allocator/boot.json"
+"""Where in the system is written what it was made to start from, last."""
+
+PROCESSORS = ("x86_64", "aarch64")
+"""Whose UEFI is known by the names of its boot loaders."""
+
+_READ_AT_START = ("etc/fstab", "etc/crypttab", "etc/mdadm/mdadm.conf", "etc/mdadm.conf", "etc/default/grub")
+
+
+@dataclass(frozen=True)
+class BootPlan:
+    """What is to be done, none when the system is made to start so already; `stamp` is what is remembered of it."""
+
+    steps: tuple[BootStep, ...]
+    stamp: str
+    place: str
+
+
+def plan_boot(schema: Mapping[str, t.Any], root: str, machine: Machine, processor: str) -> tuple[BootPlan, tuple[str, ...]]:
+    """Return what is to be done for the system in `root`, and every reason why it cannot be."""
+    legs, here = legs_of(schema), Folder(root, machine)
+    tool, refusals = initramfs.find_tool(here), why_not(schema, here, processor)
+    if tool is None or refusals:
+        return BootPlan((), "", legs.esp_place), refusals
+    steps, facts = _steps(schema, legs, here, tool, processor)
+    stamp = _stamp(here, {"legs": asdict(legs), "initramfs": tool.program, "processor": processor, **facts})
+    return BootPlan(() if here.read(STAMP) == stamp else steps, stamp, legs.esp_place), ()
+
+
+def why_not(schema: Mapping[str, t.Any], system: System, processor: str) -> tuple[str, ...]:
+    """Return what a system lacks to start from the disks of a layout, a sentence each."""
+    return tuple(_lacks(schema, legs_of(schema), system, processor))
+
+
+def why_archive_not(schema: Mapping[str, t.Any], archive: Archive) -> tuple[str, ...]:
+    """Return the same of an archive; for which processor it is, it need not say."""
+    return min((why_not(schema, archive, processor) for processor in PROCESSORS), key=len)
+
+
+def _lacks(schema: Mapping[str, t.Any], legs: Legs, system: System, processor: str) -> Iterator[str]:
+    if not legs.bios and not legs.esps:
+        yield "the layout has neither a BIOS boot partition nor an EFI system partition: set boot on the space that the system starts from"
+    if not kernels(system):
+        yield f"there is no kernel (vmlinuz-VERSION) in boot of {system.place}: is that the root file system of a whole system?"
+    yield from initramfs.lacks(schema, system, initramfs.find_tool(system))
+    if grub.find_grub(system) is not None:
+        yield from grub.lacks(legs, system, processor)
+    elif systemd_boot.is_there(system, processor):
+        yield from systemd_boot.lacks(legs, system)
+    else:
+        packages = "on Debian grub2-common, grub-pc-bin, grub-efi-amd64-bin"
+        yield f"there is no grub-install in {system.place}: install GRUB in it ({packages}), or for UEFI systemd-boot (systemd-boot-efi)"
+
+
+def _steps(
+    schema: Mapping[str, t.Any], legs: Legs, system: System, tool: InitramfsTool, processor: str
+) -> tuple[tuple[BootStep, ...], Mapping[str, t.Any]]:
+    """Return the steps, by GRUB where the system has it, and what they follow from."""
+    installs_grub = grub.find_grub(system)
+    prepared, made = tuple(initramfs.preparing_steps(schema, tool)), tuple(initramfs.initramfs_steps(tool, system))
+    says = [step.says for step in prepared]
+    if installs_grub is not None:
+        return (*prepared, *made, *grub.steps(legs, installs_grub, processor)), {"grub": installs_grub, "prepared": says}
+    words = systemd_boot.command_line(system)
+    # The others than Debian's make it on every ESP, when kernel-install asks them to.
+    return (*prepared, *(made if tool.by_kernel else ()), *systemd_boot.steps(legs, system, words)), {
+        "systemd-boot": words,
+        "prepared": says,
+    }
+
+
+def _stamp(system: System, more: Mapping[str, t.Any]) -> str:
+    """Return what the start follows from, as text: tables as the system reads them, kernels, and `more`."""
+    tables = {file: _digest(system.read(file)) for file in _READ_AT_START}
+    return json.dumps({"tables": tables, "kernels": kernels(system), **more}, sort_keys=True)
+
+
+def _digest(text: str) -> str:
+    lines = (line for line in text.splitlines() if not re.fullmatch(r"\s*(#.*)?", line))
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()

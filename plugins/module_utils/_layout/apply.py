@@ -1,0 +1,248 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One run: read the host, plan, carry out, verify, until nothing is left to do; and what to tell of it, however it ended.
+
+Whatever happens, the report says which steps are done, which one failed and why, and which were not begun. A later run completes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import typing as t
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from .._schema.model import Layout
+from .._steps import requirements
+from .._steps.carry_out import carry_out, lacks_key
+from .._steps.kinds import CreateVolumeGroup, ExtendVolumeGroup, Step
+from .._steps.luks import Key, opens
+from .._steps.machine import Machine, StepFailed
+from .disks import find_disks
+from .identified import headers
+from .losses import DiskLoss, digest, paragraph, together
+from .plan import LayoutPlan, plan_steps
+from .present import Present
+from .protected import Protection
+from .read_present import read_present
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+_PARTIAL = (
+    "what is closed or stopped must be opened, and what is torn or unknown to the kernel written anew, before it can be examined; "
+    "only then are the next steps known"
+)
+
+NEEDING_ALL_WRITTEN = (CreateVolumeGroup, ExtendVolumeGroup)
+"""Steps that make of several devices one. LVM flushes nothing that it writes, so that a power cut could leave a group on one disk, and
+nothing of its physical volume on another."""
+
+_MOST_OPENINGS = 8
+"""How often a stack can turn out to have more to open: an array on LUKS on an array is far fewer."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for; `wipe` are ids of disks, `fingerprint` is that of the hardware of the plan (None: not compared).
+
+    `confirm` is the digest of what may be destroyed (None: not compared). `protections` are the disks that nothing is written to.
+    """
+
+    layout: Layout
+    wipe: tuple[str, ...] = ()
+    keep_unlisted: bool = True
+    fingerprint: t.Optional[str] = None
+    key: Key = field(default_factory=Key)
+    confirm: t.Optional[str] = None
+    protections: tuple[Protection, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a run: `problem` is None when all is as it was asked for; `failed` is the step that did not come to its end.
+
+    `before` is the state that was found, `now` the last one that was seen (None: there was no other look).
+    """
+
+    before: Present
+    now: t.Optional[Present] = None
+    done: tuple[Step, ...] = ()
+    failed: t.Optional[Step] = None
+    pending: tuple[Step, ...] = ()
+    problem: t.Optional[str] = None
+    notes: tuple[str, ...] = ()
+    losses: tuple[DiskLoss, ...] = ()
+
+
+def foresee(request: Request, machine: Machine) -> Report:
+    """Return the report of a run that does nothing: its steps are all pending. What the host lacks for them is only noted."""
+    present, plan = _plan(request, machine)
+    report = Report(present, pending=plan.steps, notes=plan.notes, losses=plan.losses)
+    refusals = _refusals(request, machine, plan)
+    if refusals:
+        return replace(report, problem=_listed("The layout cannot be made", refusals))
+    partial = (_PARTIAL,) if plan.again else ()
+    return replace(report, notes=(*plan.notes, *_missing(request, machine, present, plan.steps), *partial))
+
+
+def _say_nothing(_text: str) -> None:
+    """Announce to nobody."""
+
+
+def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], announce: Callable[[str], None] = _say_nothing) -> Report:
+    """Do all there is to do, one round after the other: what only opens things is followed by another look.
+
+    After the round that changes things a last look has to find nothing left to do. `stop_asked` is asked before every step, and
+    `announce` told what the steps destroy before the first of them.
+    """
+    present, plan = _plan(request, machine)
+    report = Report(present, notes=plan.notes)
+    for _round in range(_MOST_OPENINGS):
+        report = _carry_out_all(report, plan, request, machine, stop_asked, announce)
+        if report.problem is not None or not plan.steps:
+            return report
+        opened = plan.again
+        present, plan = _plan(request, machine)
+        report = replace(report, now=present, notes=tuple(dict.fromkeys((*report.notes, *plan.notes))))
+        if not opened:
+            return _checked(report, plan)
+    return replace(
+        report, pending=plan.steps, problem="Opening what is on the disks did not come to an end; everything is left as it is now"
+    )
+
+
+def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
+    present = read_present(machine, request.layout)
+    return present, plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint, request.protections)
+
+
+def _carry_out_all(
+    report: Report,
+    plan: LayoutPlan,
+    request: Request,
+    machine: Machine,
+    stop_asked: Callable[[], bool],
+    announce: Callable[[str], None],
+) -> Report:
+    """Return the report with the steps of a plan carried out, as far as that goes."""
+    refused = _refused(request, machine, report, plan)
+    if refused is not None:
+        return replace(report, pending=plan.steps, problem=refused, losses=plan.losses or report.losses)
+    losses = together(report.losses, plan.losses)
+    if losses != report.losses:
+        announce(paragraph(plan.losses))
+    report = replace(report, losses=losses)
+    requirements.load_abilities(machine, plan.steps)
+    found, _refusals = find_disks(request.layout, report.now or report.before, request.wipe)
+    disks = [disk.node for disk in found]
+    for position, step in enumerate(plan.steps):
+        if stop_asked():
+            return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
+        try:
+            if isinstance(step, NEEDING_ALL_WRITTEN):
+                machine.flush(disks)
+            carry_out(step, machine, request.key)
+            if _is_last_of_its_kind(plan.steps, position):
+                machine.settle()
+            if step is plan.steps[-1]:
+                machine.flush(disks)
+        except StepFailed as error:
+            return replace(report, failed=step, pending=plan.steps[position + 1 :], problem=f"Could not {step.says}: {error}")
+        report = replace(report, done=(*report.done, step))
+    return report
+
+
+def _is_last_of_its_kind(steps: tuple[Step, ...], position: int) -> bool:
+    """Return whether another kind of step follows, or none: that has to find what udev made of all steps before it."""
+    kinds = [type(step) for step in steps[position : position + 2]]
+    return len(kinds) == 1 or kinds[0] != kinds[1]
+
+
+def _refused(request: Request, machine: Machine, report: Report, plan: LayoutPlan) -> t.Optional[str]:
+    refusals = _refusals(request, machine, plan, report.losses)
+    if refusals:
+        return _listed(f"The layout cannot be made, and {_changed_before(report)}", refusals)
+    lacking = _missing(request, machine, report.now or report.before, plan.steps)
+    return _listed(f"The host lacks what the layout needs, and {_changed_before(report)}", lacking) if lacking else None
+
+
+def _changed_before(report: Report) -> str:
+    return "nothing was done but what is listed below" if report.done else "nothing on the disks was changed"
+
+
+def _refusals(request: Request, machine: Machine, plan: LayoutPlan, known: Sequence[DiskLoss] = ()) -> tuple[str, ...]:
+    """Return all refusals, first the tools that are missing: what they would have told of the disks is what the others may lack."""
+    found = (*plan.refusals, *_unconfirmed(request, plan, known))
+    layout = request.layout
+    needed: tuple[tuple[str, Sequence[t.Any]], ...] = (
+        ("pvcreate", layout.groups),
+        ("thin_check", layout.pools),
+        ("cache_check", layout.caches),
+        ("cryptsetup", layout.containers),
+        ("mdadm", layout.arrays),
+        ("zpool", layout.zpools),
+    )
+    tools = [tool for tool, things in needed if things]
+    return (*requirements.missing_tools(machine, tools), *found) if found else ()
+
+
+def _unconfirmed(request: Request, plan: LayoutPlan, known: Sequence[DiskLoss]) -> Iterator[str]:
+    """Give a refusal where something else would be destroyed than what was confirmed. What destroys nothing needs no confirmation.
+
+    `known` are the losses of earlier rounds of the run, which were confirmed: what is left of them is no other loss.
+    """
+    found = digest(plan.losses)
+    if request.confirm not in (None, found) and together(known, plan.losses) != tuple(known):
+        yield f"confirm is {request.confirm}, but the digest of what would be destroyed now is {found}. {paragraph(plan.losses)}"
+
+
+def _missing(request: Request, machine: Machine, present: Present, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    lacking = requirements.missing(machine, steps)
+    if any(lacks_key(step, request.key) for step in steps):
+        return (*lacking, "LUKS containers must be made or opened: give luks_key or luks_key_file")
+    return (*lacking, *_wrong_keys(request, machine, present))
+
+
+def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterator[str]:
+    """Give the containers whose headers the given keys do not open: open or not, they are opened with them at the next start.
+
+    Where a schema says what is to open a container, that may be another key than those that are given.
+    """
+    found, _refusals = find_disks(request.layout, present, request.wipe)
+    otherwise = {container.name for container in request.layout.containers if container.unlock}
+    for name, node in headers(request.layout, present, found).items():
+        key = request.key.of(name) if name not in otherwise else Key()
+        try:
+            if key.given and not opens(node, machine, key):
+                yield f"the given key of the LUKS container {name} does not open {node}; give the key it was made with"
+        except StepFailed as error:
+            yield f"cannot tell whether the given key of the LUKS container {name} opens {node}: {error}"
+
+
+def _checked(report: Report, plan: LayoutPlan) -> Report:
+    """Return the report of a run after which another look was taken."""
+    if plan.refusals:
+        return replace(report, problem=_listed("All steps are done, but the host is not as requested", plan.refusals))
+    if plan.steps:
+        left = tuple(step.says for step in plan.steps)
+        return replace(report, pending=plan.steps, problem=_listed("All steps are done, but a second look finds more to do", left))
+    return report
+
+
+def _listed(title: str, lines: tuple[str, ...]) -> str:
+    return "\n- ".join([f"{title}:", *lines])
+
+
+@contextlib.contextmanager
+def stop_by_signal() -> Iterator[Callable[[], bool]]:
+    """Yield what tells whether a signal asked to stop: a tool at work comes to its end first, for half a file system is worth nothing."""
+    asked: list[int] = []
+    before = {number: signal.signal(number, lambda number, _frame: asked.append(number)) for number in _SIGNALS}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,132 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether unfinished partitions and volumes are as the run left them that made them, so that they may be made again. Pure.
+
+What a run makes has an identity that follows from the schema, and nobody has mounted it; anything else is somebody's. What lies farther
+inside than both ends is of before: a run clears the ends first, and the rest only as it goes on.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .._facts.signatures import Signature
+from .._facts.tree import PARTITION_TABLES, Device
+from .._schema.model import Layout
+from .._steps.kinds import CLEARED
+from .._storage import derived, zfs
+from .._storage.filesystems import FILESYSTEMS
+from .._storage.units import MIB, in_mib
+from .partitions import PartitionMatch
+from .present import LogicalVolume, Present
+
+_LUKS, _MEMBER, _PHYSICAL = "crypto_LUKS", "linux_raid_member", "LVM2_member"
+_OPENED = ("raid", "linear", "md", "crypt", "lvm")
+
+
+@dataclass(frozen=True)
+class _Identities:
+    """What a run leaves on a device and on all that it builds there: types with UUIDs, and the names of ZFS pools."""
+
+    known: frozenset[tuple[str, str]]
+    pools: frozenset[str] = frozenset()
+    physical: bool = False
+
+    def has(self, present: Present, device: Device, signature: Signature) -> bool:
+        """Return whether a signature on a device is one of them."""
+        if signature.type == _PHYSICAL:
+            volume = present.physical_on(device.name)
+            return self.physical and (volume is None or volume.group is None)
+        if signature.type == zfs.MEMBER:
+            return signature.label in self.pools or signature.label is None and bool(self.pools)
+        return (signature.type, (signature.uuid or "").lower()) in self.known
+
+
+def partition_stranger(layout: Layout, present: Present, match: PartitionMatch) -> t.Optional[str]:
+    """Return what is on an unfinished partition that no run of this layout left there, in words; None for nothing."""
+    if not match.unfinished or match.device is None:
+        return None
+    return next(_strangers(present, match.device, _identities(layout, match.desired.device)), None)
+
+
+def volume_stranger(layout: Layout, present: Present, device: str, known: LogicalVolume) -> t.Optional[str]:
+    """Return the same of an unfinished volume; `device` is that of the desired one.
+
+    As long as it is not marked as cleared it may have what lay in its room before.
+    """
+    there = present.device_of(known)
+    if CLEARED not in known.tags or there is None:
+        return None
+    return next(_strangers(present, there, _identities(layout, device)), None)
+
+
+def pool_stranger(layout: Layout, present: Present, pool: LogicalVolume) -> t.Optional[str]:
+    """Return the same of an unfinished thin pool: a volume in it that is no unfinished one of the layout, or is used."""
+    desired = {(volume.group, volume.name): volume.device for volume in layout.volumes}
+    for volume in present.volumes_in(pool):
+        device = desired.get((volume.group, volume.name))
+        if not volume.unfinished or device is None:
+            return f"the thin pool {pool.group}/{pool.name} is unfinished, but no run of this layout left the volume {volume.name} in it"
+        stranger = volume_stranger(layout, present, device, volume)
+        if stranger is not None:
+            return stranger
+    return None
+
+
+def _identities(layout: Layout, device: str) -> _Identities:
+    """Return what runs leave on a desired partition or volume, of this layout or, with the same partitions, of an earlier one."""
+    array = layout.array_of(device)
+    bases = (device, array.device) if array is not None else (device,)
+    found = set() if array is None else {(_MEMBER, layout.identity(array.device))}
+    opened = [layout.container_on(base) for base in bases]
+    names = [*bases, *(container.device for container in opened if container is not None)]
+    for base in bases:
+        identity = layout.identity(base)
+        found |= {(_LUKS, derived.container_uuid(identity))}
+        found |= {(kind, derived.filesystem_uuid(kind, identity).lower()) for kind in FILESYSTEMS}
+    for filesystem in (layout.filesystem_on(name) for name in names):
+        if filesystem is not None:
+            base = filesystem.device if filesystem.more else bases[-1]
+            found.add((filesystem.type, layout.filesystem_uuid(base, filesystem).lower()))
+    pools = [layout.zpool_on(name) for name in names]
+    return _Identities(
+        frozenset(found),
+        frozenset(pool.name for pool in pools if pool is not None),
+        any(layout.group_of(name) is not None for name in names),
+    )
+
+
+def _strangers(present: Present, device: Device, own: _Identities) -> Iterator[str]:
+    """Give what is not as a run left it on a device and on what is built there, from the outside in."""
+    for each in (device, *present.tree.descendants(device.name)):
+        name = each.dev or each.title or each.name
+        for signature in each.signatures:
+            if not _is_of_before(each, signature) and not _belongs(present, each, signature, own):
+                yield f"{name} is unfinished, but has {_described(signature)}, which no run of this layout left there"
+        if each is not device and each.running and not each.kind.startswith(_OPENED):
+            yield f"{name} ({each.kind}) is built on {device.dev or device.name}, which is unfinished, and no run of this layout left it"
+        trace = present.traces.get(each.name)
+        if trace is not None:
+            yield f"{name} is unfinished, but somebody has used it: {trace}"
+
+
+def _belongs(present: Present, device: Device, signature: Signature, own: _Identities) -> bool:
+    if signature.type in PARTITION_TABLES:
+        # The first sector of a FAT passes for a table.
+        return any(other.type == "vfat" for other in device.signatures)
+    return own.has(present, device, signature)
+
+
+def _is_of_before(device: Device, signature: Signature) -> bool:
+    """Return whether all of a signature lies farther inside than what is cleared before a partition is there."""
+    return bool(signature.offsets) and all(MIB <= offset < device.size - MIB for offset in signature.offsets)
+
+
+def _described(signature: Signature) -> str:
+    label = f" {signature.label!r}" if signature.label else ""
+    place = f" at {in_mib(signature.offsets[0])}" if signature.offsets else ""
+    return f"{signature.type}{label}{place}"

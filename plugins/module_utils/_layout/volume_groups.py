@@ -1,0 +1,430 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is to be done with volume groups and their logical volumes. Pure."""
+
+from __future__ import annotations
+
+import enum
+import re
+import typing as t
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .._facts.tree import Device
+from .._schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolume, Layout
+from .._steps.kinds import CLEARED, UNFINISHED, ActivateGroup, Step
+from .._storage.filesystems import FILESYSTEMS, SWAP
+from .._storage.thin import metadata_of
+from .._storage.units import MIB, in_mib
+from .capacity import extents_for, extents_of, size_of
+from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unused_below
+from .present import LogicalVolume, Present, VolumeGroup
+from .stack import Action, Stack
+from .unfinished import pool_stranger, volume_stranger
+
+_LVM_OWN_NAME = re.compile(r"lvol[0-9]+")
+
+
+class VolumeAction(enum.Enum):
+    """What is to be done with a logical volume."""
+
+    CREATE = "it is made"
+    REFILL = "it is our own unfinished work of the right size: what is on it is made again"
+    REPLACE = "it is removed and made again"
+    KEEP = "it stays, or grows"
+
+
+_MADE = (VolumeAction.CREATE, VolumeAction.REPLACE)
+
+
+@dataclass(frozen=True)
+class VolumePlan:
+    """A desired logical volume, and the present one with its device. `problem` says why a kept one cannot stay as it is.
+
+    `stranger` is what is on an unfinished one that no run left there.
+    """
+
+    desired: DesiredVolume
+    action: VolumeAction
+    present: t.Optional[LogicalVolume] = None
+    device: t.Optional[Device] = None
+    opening: t.Optional[Step] = None
+    problem: t.Optional[str] = None
+    stranger: t.Optional[str] = None
+
+    def shrinks(self, extent: int) -> bool:
+        """Return whether a kept one is larger than desired, by at least an extent."""
+        return self.action is VolumeAction.KEEP and self.present is not None and self.present.size >= self.desired.size + extent
+
+
+@dataclass(frozen=True)
+class PoolPlan:
+    """A desired thin pool, and what there is of its name. `problem` says why a kept one cannot stay as it is.
+
+    `stranger` is what is in an unfinished one that no run left there.
+    """
+
+    desired: DesiredPool
+    action: VolumeAction
+    present: t.Optional[LogicalVolume] = None
+    problem: t.Optional[str] = None
+    stranger: t.Optional[str] = None
+
+
+@dataclass(frozen=True)
+class CachePlan:
+    """A desired cache: whether its volume is to be made, whether it is to be attached then, or its mode changed."""
+
+    desired: DesiredCache
+    makes: bool = False
+    attaches: bool = False
+    changes: bool = False
+    problem: t.Optional[str] = None
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """A desired group, the present one it is (None: it is made), devices that become its physical volumes, and its volumes.
+
+    `given_up` are the devices of a present one that lacks others, and may be destroyed: it cannot be completed any more.
+    """
+
+    desired: DesiredGroup
+    present: t.Optional[VolumeGroup]
+    new: tuple[str, ...]
+    volumes: tuple[VolumePlan, ...]
+    removed: tuple[LogicalVolume, ...] = ()
+    problems: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
+    pools: tuple[PoolPlan, ...] = ()
+    caches: tuple[CachePlan, ...] = ()
+    leftovers: tuple[LogicalVolume, ...] = ()
+    """What of a thin pool LVM had begun when a run was cut off; it is among those that are removed."""
+
+    @property
+    def begun_caches(self) -> tuple[LogicalVolume, ...]:
+        """The unfinished volumes that become caches."""
+        found = [self.present.volume(plan.desired.name) for plan in self.caches if plan.attaches and self.present is not None]
+        return tuple(volume for volume in found if volume is not None and volume.unfinished)
+
+    @property
+    def plans(self) -> tuple[t.Union[VolumePlan, PoolPlan], ...]:
+        """What is to be done with volumes and pools."""
+        return (*self.volumes, *self.pools)
+
+    @property
+    def replaced(self) -> tuple[LogicalVolume, ...]:
+        """The volumes and pools that are removed and made anew, but for what goes with its pool."""
+        found = [plan.present for plan in self.plans if plan.action is VolumeAction.REPLACE and plan.present is not None]
+        return _without_pooled(found, (*found, *self.removed))
+
+
+def judge_groups(layout: Layout, present: Present, stacks: Sequence[Stack], keep_unlisted: bool) -> tuple[GroupPlan, ...]:
+    """Return what is to be done with every desired group."""
+    by_top = {top_of(layout, stack.device): stack for stack in stacks}
+    return tuple(_judge(layout, present, group, by_top, keep_unlisted) for group in layout.groups)
+
+
+def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mapping[str, Stack], keep_unlisted: bool) -> GroupPlan:
+    mine = {volume.device: stacks[volume.device] for volume in group.physical if volume.device in stacks}
+    there = {known.uuid: known for stack in mine.values() for known in _groups_on(layout, present, group, stack)}
+    new = tuple(device for device, stack in mine.items() if stack.action is Action.BUILD)
+    if not there:
+        made = tuple(VolumePlan(volume, VolumeAction.CREATE) for volume in layout.volumes_of(group.name))
+        pools = tuple(PoolPlan(pool, VolumeAction.CREATE) for pool in layout.pools_of(group.name))
+        new_caches = [CachePlan(cache, makes=True, attaches=True) for cache in layout.caches_of(group.name)]
+        caches = _with_block_problems(new_caches, mine)
+        problems = tuple(cache.problem for cache in caches if cache.problem)
+        return GroupPlan(group, None, new, made, problems=problems, pools=pools, caches=caches)
+    known = next(iter(there.values()))
+    may_wipe = _may_wipe(present, known, mine.values()) and not group.keep_data
+    pools = tuple(_judge_pool(layout, present, known, pool, may_wipe) for pool in layout.pools_of(group.name))
+    volumes = tuple(_judge_volume(layout, present, known, volume, may_wipe) for volume in layout.volumes_of(group.name))
+    gone = {pool.desired.name for pool in pools if pool.action is VolumeAction.REPLACE}
+    volumes = _with_pools(volumes, gone, known) if gone else volumes
+    listed = {each.desired.name for each in GroupPlan(group, known, new, volumes, pools=pools).plans}
+    unlisted = tuple(volume for volume in known.volumes if volume.name not in listed) if may_wipe and not keep_unlisted else ()
+    caches = _with_block_problems(
+        [_judge_cache(known, cache, volumes, mine.get(cache.device)) for cache in layout.caches_of(group.name)], mine
+    )
+    listed |= {cache.desired.name for cache in caches}
+    leftovers = tuple(volume for volume in known.volumes if volume.name not in listed and _is_leftover(present, volume, known, pools))
+    unlisted = (*(volume for volume in unlisted if volume.name not in listed and volume not in leftovers), *leftovers)
+    plan = GroupPlan(group, known, new, volumes, pools=pools, caches=caches, leftovers=leftovers)
+    plan = replace(plan, removed=_without_pooled(unlisted, (*unlisted, *plan.replaced)))
+    problems = tuple(_problems(plan, mine, len(there)))
+    return replace(plan, problems=problems, given_up=_given_up(layout, present, plan, mine))
+
+
+def _without_pooled(volumes: Sequence[LogicalVolume], others: Sequence[LogicalVolume]) -> tuple[LogicalVolume, ...]:
+    """Return volumes without those whose pool is among others: they go with it."""
+    pools = {volume.name for volume in others if volume.is_pool}
+    return tuple(volume for volume in volumes if volume.pool not in pools)
+
+
+def _judge_cache(group: VolumeGroup, desired: DesiredCache, volumes: Sequence[VolumePlan], stack: t.Optional[Stack]) -> CachePlan:
+    origin = next(plan for plan in volumes if plan.desired.name == desired.origin)
+    by = origin.present.cache if origin.present is not None and origin.action is not VolumeAction.REPLACE else ""
+    named = f"{desired.group}/{desired.origin}"
+    if by and by != desired.name:
+        says = f"{named} is already cached by {by}, but should be by {desired.name}; lvconvert --uncache {named} takes a cache off"
+        return CachePlan(desired, problem=says)
+    if by:
+        growing = stack is not None and any(match.grows for match in stack.matches)
+        says = f"the cache {desired.group}/{by} would have to grow, which it cannot; lvconvert --uncache {named} takes it off"
+        changed = origin.present is not None and origin.present.mode != desired.mode
+        return CachePlan(desired, changes=changed, problem=says if growing else None)
+    there = group.volume(desired.name)
+    if there is not None and UNFINISHED not in there.tags:
+        return CachePlan(
+            desired, problem=f"{desired.group}/{desired.name} is a volume, but wanted as a cache; no volume is destroyed for one"
+        )
+    return CachePlan(desired, makes=there is None, attaches=True)
+
+
+def _with_block_problems(caches: Sequence[CachePlan], stacks: Mapping[str, Stack]) -> tuple[CachePlan, ...]:
+    """Return the caches, with a problem those on larger logical blocks than the group, which would be those of what is cached, too."""
+    fast = {cache.desired.device for cache in caches}
+    slow = max((_logical_block(stack) for device, stack in stacks.items() if device not in fast), default=0)
+    result = []
+    for cache in caches:
+        desired, stack = cache.desired, stacks.get(cache.desired.device)
+        if stack is not None and cache.attaches and slow and _logical_block(stack) > slow:
+            says = (
+                f"the cache {desired.group}/{desired.name} is on a disk with logical blocks of {_logical_block(stack)} bytes, and "
+                f"{desired.group}/{desired.origin} of {slow}: no file system made for these could be mounted any more; use another disk"
+            )
+            cache = replace(cache, problem=cache.problem or says)
+        result.append(cache)
+    return tuple(result)
+
+
+def _logical_block(stack: Stack) -> int:
+    return max(match.disk.device.logical_block for match in stack.matches)
+
+
+def _is_leftover(present: Present, volume: LogicalVolume, group: VolumeGroup, pools: Iterable[PoolPlan]) -> bool:
+    """Return whether a volume is the metadata of a pool that LVM had begun to make: it has a name of LVM's own, and nothing is on it."""
+    sizes = {extents_for(pool.desired.metadata, group.extent_size) * group.extent_size for pool in pools if pool.action in _MADE}
+    device = present.device_of(volume)
+    empty = device is None or not (device.signatures or device.mountpoints or device.openers or present.tree.children(device.name))
+    plain = not (volume.is_pool or volume.pool or volume.tags)
+    return _LVM_OWN_NAME.fullmatch(volume.name) is not None and plain and volume.size in sizes and empty
+
+
+def _judge_pool(layout: Layout, present: Present, group: VolumeGroup, desired: DesiredPool, may_wipe: bool) -> PoolPlan:
+    known = group.volume(desired.name)
+    if known is None:
+        return PoolPlan(desired, VolumeAction.CREATE)
+    size, metadata = (extents_for(part, group.extent_size) * group.extent_size for part in (desired.size, desired.metadata))
+    if UNFINISHED in known.tags:
+        # What has another size, is no pool yet, or does not run, comes from a run that was cut off: its metadata may have been lost.
+        runs = any(device.running for device in present.devices_of(known))
+        whole = runs and known.is_pool and (known.size, known.chunk) == (size, desired.chunk) and known.metadata >= metadata
+        stranger = pool_stranger(layout, present, known) if not whole else None
+        if stranger is not None and not may_wipe:
+            return PoolPlan(desired, VolumeAction.KEEP, known, _unless_wiped(stranger), stranger)
+        return PoolPlan(desired, VolumeAction.REFILL if whole else VolumeAction.REPLACE, known, stranger=stranger)
+    problem = _pool_problem(desired, known, size, group.extent_size)
+    return PoolPlan(desired, VolumeAction.REPLACE if problem is not None and may_wipe else VolumeAction.KEEP, known, problem)
+
+
+def _unless_wiped(stranger: str) -> str:
+    return f"{stranger}; name all disks of the group in wipe if it may be destroyed"
+
+
+def _pool_problem(desired: DesiredPool, known: LogicalVolume, size: int, extent: int) -> t.Optional[str]:
+    name = f"{desired.group}/{desired.name}"
+    if not known.is_pool:
+        return f"{name} exists, but is no thin pool"
+    if known.size >= desired.size + extent:
+        return f"the thin pool {name} would have to shrink from {in_mib(known.size)} to {in_mib(desired.size)}; LVM cannot do that"
+    needed = metadata_of(size // MIB, known.chunk // 1024) * MIB
+    if known.size < size and max(known.metadata, desired.metadata) < needed:
+        chunk = f"{known.chunk // 1024} KiB"
+        return (
+            f"the thin pool {name} has chunks of {chunk}, which stay: with {in_mib(size)} it needs {in_mib(needed)} of metadata, and would "
+            f"have {in_mib(desired.metadata)}; plan it with chunk_size: {chunk}"
+        )
+    return None
+
+
+def _with_pools(volumes: Sequence[VolumePlan], gone: t.AbstractSet[str], group: VolumeGroup) -> tuple[VolumePlan, ...]:
+    """Return what becomes of volumes when these pools are removed: those in them are made anew, and only others are activated."""
+    lost = [volume.present is not None and volume.present.pool in gone for volume in volumes]
+    others = tuple(volume.name for volume in group.volumes if volume.name not in gone and volume.pool not in gone)
+    return tuple(
+        replace(volume, action=VolumeAction.REPLACE, opening=None, problem=None)
+        if is_lost
+        else replace(volume, opening=ActivateGroup(group.name, others))
+        if isinstance(volume.opening, ActivateGroup)
+        else volume
+        for volume, is_lost in zip(volumes, lost)
+    )
+
+
+def _given_up(layout: Layout, present: Present, plan: GroupPlan, stacks: Mapping[str, Stack]) -> tuple[str, ...]:
+    known = t.cast(VolumeGroup, plan.present)
+    filesystems = [layout.filesystem_on(top_of(layout, volume.desired.device)) for volume in plan.volumes]
+    keeping = any(
+        item is not None and item.keep_data for item in (plan.desired, *(volume.desired for volume in plan.volumes), *filesystems)
+    )
+    if keeping or not _is_broken(known, stacks):
+        return ()
+    there = tuple(volume for volume in known.physical if volume.device is not None)
+    may_wipe = _may_wipe(present, replace(known, physical=there), stacks.values())
+    return tuple(str(volume.device) for volume in there) if may_wipe else ()
+
+
+def _is_broken(group: VolumeGroup, stacks: Mapping[str, Stack]) -> bool:
+    """Return whether a group lacks a physical volume, and nothing is left to be opened that it may be on."""
+    return group.incomplete and not any(stack.opening for stack in stacks.values())
+
+
+def _groups_on(layout: Layout, present: Present, group: DesiredGroup, stack: Stack) -> Iterator[VolumeGroup]:
+    if stack.action is Action.BUILD or stack.opening is not None:
+        return
+    device = look(layout, present, stack).device
+    known = member_of(present, device, group) if device is not None else None
+    if known is not None:
+        yield known
+
+
+def _may_wipe(present: Present, group: VolumeGroup, stacks: Iterable[Stack]) -> bool:
+    """Return whether all disks that a present group is on may be wiped."""
+    wiped = {match.disk.device.name for stack in stacks for match in stack.matches if match.disk.may_wipe}
+    return all(volume.device is not None and wiped.issuperset(present.disks_below(volume.device)) for volume in group.physical)
+
+
+def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired: DesiredVolume, may_wipe: bool) -> VolumePlan:
+    known = group.volume(desired.name)
+    if known is None:
+        return VolumePlan(desired, VolumeAction.CREATE)
+    device = present.device_of(known)
+    size = size_of(desired, group.extent_size)
+    same_size = known.size == size and _misplaced(desired, known) is None
+    filesystem = layout.filesystem_on(top_of(layout, desired.device))
+    if known.unfinished:
+        opening = None if device is not None and device.running else ActivateGroup(group.name)
+        action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
+        stranger = volume_stranger(layout, present, desired.device, known)
+        keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+        if stranger is not None and (keeps or not may_wipe):
+            return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=_unless_wiped(stranger), stranger=stranger)
+        # What is in one that was cleared is looked at before it goes.
+        return VolumePlan(desired, action, known, device, opening if same_size or CLEARED in known.tags else None, stranger=stranger)
+    misplaced = _misplaced(desired, known)
+    if misplaced is not None:
+        keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+        action = VolumeAction.REPLACE if may_wipe and not keeps else VolumeAction.KEEP
+        return VolumePlan(desired, action, known, device, problem=misplaced)
+    if device is None or not device.running:
+        return VolumePlan(desired, VolumeAction.KEEP, known, device, ActivateGroup(group.name))
+    found = look_at_volume(layout, present, desired.device, device)
+    is_swap = filesystem is not None and filesystem.type == SWAP
+    problem = found.problem or _size_problem(layout, present, desired, known, group.extent_size)
+    if problem is None and not is_swap:
+        growing = f"{desired.group}/{desired.name}" if known.size < desired.size else None
+        problem = cannot_grow(present, filesystem, found.device, growing, _size_when_grown(present, known, size, found.device))
+    grown_swap = is_swap and known.size < desired.size and found.problem is None
+    keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+    if (grown_swap or (problem is not None and may_wipe)) and not keeps:
+        return VolumePlan(desired, VolumeAction.REPLACE, known, device)
+    return VolumePlan(desired, VolumeAction.KEEP, known, device, found.opening, problem)
+
+
+def _size_when_grown(present: Present, known: LogicalVolume, size: int, top: t.Optional[Device]) -> int:
+    """Return how many bytes what is on top of a volume, in LUKS or not, has when the volume has so many."""
+    return size if top is None else top.size + unused_below(present, top) + max(0, size - known.size)
+
+
+def _misplaced(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:
+    """Return why a present volume is not where the desired one is to be: in a thin pool, in another one, or in none."""
+    if known.is_pool:
+        return f"{desired.group}/{desired.name} is a thin pool, but wanted as a volume"
+    if known.pool == desired.pool:
+        return None
+    there, wanted = (f"in the thin pool {pool}" if pool else "in no thin pool" for pool in (known.pool, desired.pool))
+    return f"{desired.group}/{desired.name} is {there}, but wanted {wanted}; volumes are not moved"
+
+
+def _size_problem(layout: Layout, present: Present, desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
+    if known.size < desired.size + extent:
+        return None
+    why = _why_not_smaller(layout, present, desired, known, size_of(desired, extent))
+    sizes = f"from {in_mib(known.size)} to {in_mib(desired.size)}"
+    return f"{desired.title} would have to shrink {sizes}; {why}" if why else None
+
+
+def _why_not_smaller(layout: Layout, present: Present, desired: DesiredVolume, known: LogicalVolume, size: int) -> str:
+    """Return why a volume is not made smaller, nothing if it may be; what is destroyed by a mistake here is not brought back."""
+    filesystem, device = layout.filesystem_on(desired.device), present.device_of(known)
+    if device is None or filesystem is None or not FILESYSTEMS[filesystem.type].shrink:
+        kinds = ", ".join(row.name for row in FILESYSTEMS.values() if row.shrink)
+        return f"only volumes with {kinds} can be made smaller, and only with nothing such as LUKS in between"
+    if not desired.may_shrink:
+        return f"name {desired.title} in allow_shrink if its {filesystem.type} may be made smaller; have a backup of what is in it"
+    if device.mountpoints:
+        return f"unmount it (from {device.mountpoints[0]}): {filesystem.type} is not made smaller while it is mounted"
+    used = present.filesystem_uses.get(device.name, 0)
+    return f"{in_mib(used)} of it are in use" if used > size else ""
+
+
+def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iterator[str]:
+    known = t.cast(VolumeGroup, plan.present)
+    if groups > 1:
+        yield f"there are {groups} volume groups named {known.name} on the disks of the schema"
+    if _is_broken(known, stacks):
+        yield f"the volume group {known.name} lacks a physical volume; nothing is changed in it until it is complete"
+    # What is made anew has no problem any more.
+    yield from (each.problem for each in plan.plans if each.problem and each.action is not VolumeAction.REPLACE)
+    yield from (cache.problem for cache in plan.caches if cache.problem)
+
+
+def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Iterator[str]:
+    """Give a refusal when the volumes do not fit; `grown` are bytes by which devices of kept physical volumes grow."""
+    known = plan.present
+    extent = known.extent_size if known is not None else plan.desired.extent
+    room = sum(extents_of(layout, volume, extent) for volume in plan.desired.physical if volume.device in plan.new)
+    room += known.free // extent if known is not None else 0
+    room += sum((grown.get(volume.device, 0)) // extent for volume in plan.desired.physical)
+    freed = [volume.size + volume.metadata for volume in (*plan.removed, *plan.replaced) if not volume.pool]
+    room += sum(size // extent for size in freed)
+    needed = sum(_extents_needed(volume, extent) for volume in plan.volumes if not volume.desired.pool)
+    needed += sum(_extents_of_pool(pool, extent) for pool in plan.pools) + _extents_of_spare(plan, extent)
+    made = {cache.desired.device for cache in plan.caches if cache.makes}
+    needed += sum(extents_of(layout, volume, extent) for volume in plan.desired.physical if volume.device in made)
+    if needed > room:
+        room_words = f"room for {room} more extents of {in_mib(extent)}"
+        short = in_mib((needed - room) * extent)
+        yield f"the volume group {plan.desired.name} has {room_words}, but {needed} are needed: {short} too few"
+
+
+def _extents_needed(volume: VolumePlan, extent: int) -> int:
+    if volume.action is VolumeAction.REFILL:
+        return 0
+    desired = extents_for(volume.desired.size, extent)
+    if volume.present is not None and volume.shrinks(extent):
+        return desired - volume.present.size // extent
+    if volume.action is VolumeAction.KEEP and volume.present is not None:
+        return max(0, desired - volume.present.size // extent)
+    return desired
+
+
+def _extents_of_pool(pool: PoolPlan, extent: int) -> int:
+    """Return how many extents more a pool takes for data and metadata."""
+    if pool.action is VolumeAction.REFILL:
+        return 0
+    there = (pool.present.size, pool.present.metadata) if pool.action is VolumeAction.KEEP and pool.present is not None else (0, 0)
+    wanted = (pool.desired.size, pool.desired.metadata)
+    return sum(max(0, extents_for(part, extent) - before // extent) for part, before in zip(wanted, there))
+
+
+def _extents_of_spare(plan: GroupPlan, extent: int) -> int:
+    """Return how many extents more LVM takes for the spare of metadata, which is as large as the largest of the group's pools."""
+    changed = [pool for pool in plan.pools if _extents_of_pool(pool, extent)]
+    there = plan.present.spare if plan.present is not None else 0
+    largest = max((pool.desired.metadata for pool in changed), default=0)
+    return max(0, extents_for(largest, extent) - there // extent)

@@ -1,0 +1,165 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What has to be right about a layout as a whole: names that are there once, references that lead somewhere, devices with one use."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from .._storage import gpt
+from .._storage.units import MIB
+from .model import (
+    DesiredArray,
+    DesiredContainer,
+    DesiredDisk,
+    DesiredPartition,
+    DesiredVolume,
+    DesiredZpool,
+    Layout,
+)
+
+
+def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
+    """Give every mistake; `physical` are the places of physical volumes by device."""
+    for disk in layout.disks:
+        yield from _check_disk(disk)
+    yield from _check_names(layout)
+    yield from _check_references(layout, physical)
+    yield from _check_uses(layout)
+    yield from _check_caches(layout)
+    yield from _check_mounts(layout)
+
+
+def _check_disk(disk: DesiredDisk) -> Iterator[str]:
+    for part in disk.partitions:
+        # What is kept may lie in a table of another tool, which has room for more.
+        if part.number > gpt.MOST_PARTITIONS and not part.keep_data:
+            yield f"{part.place}.count: a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is too high"
+        if disk.size is not None and part.end > (disk.size - gpt.TAIL) * MIB:
+            last = disk.size - gpt.TAIL
+            yield f"{part.place}.end: {part.end // MIB} is beyond {last}, where the room on a disk of {disk.size} MiB ends"
+    for before, after in _pairs(sorted(disk.partitions, key=lambda part: part.start)):
+        if after.start < before.end:
+            yield f"{after.place}.begin: {after.start // MIB} lies in {before.place}, which ends at {before.end // MIB}"
+
+
+def _pairs(parts: Sequence[DesiredPartition]) -> Iterable[tuple[DesiredPartition, DesiredPartition]]:
+    return zip(parts, parts[1:])
+
+
+def _check_names(layout: Layout) -> Iterator[str]:
+    """Every name that must be unique."""
+    yield from _doubles("disk_id", ((disk.place, disk.id) for disk in layout.disks))
+    for disk in layout.disks:
+        yield from _doubles("count", ((part.place, part.number) for part in disk.partitions))
+    yield from _doubles("uuid", ((part.place, part.uuid) for part in layout.partitions()))
+    yield from _doubles("name", ((thing.place, thing.device) for thing in (*layout.things(), *layout.pools)))
+    yield from _doubles("name", ((group.place, group.name) for group in layout.groups))
+    yield from _doubles("name", ((pool.place, pool.name) for pool in layout.zpools))
+    for pool in layout.zpools:
+        yield from _doubles("name", ((dataset.place, dataset.name) for dataset in pool.datasets))
+
+
+def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[str]:
+    first: dict[t.Any, str] = {}
+    for place, name in named:
+        if first.setdefault(name, place) != place:
+            yield f"{place}.{key}: {name} is already that of {first[name]}"
+
+
+def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
+    for array in layout.arrays:
+        for device in (*array.members, *array.spares):
+            yield from _has_to_be(layout, f"{array.place}.devices", device, "a partition", DesiredPartition)
+    for container in layout.containers:
+        yield from _has_to_be(
+            layout,
+            f"{container.place}.device",
+            container.below,
+            "a partition, array or volume",
+            DesiredPartition,
+            DesiredArray,
+            DesiredVolume,
+        )
+    for device, place in physical.items():
+        what = "a partition, an array, or a LUKS container on one"
+        yield from _has_to_be(layout, f"{place}.name", device, what, DesiredPartition, DesiredArray, DesiredContainer)
+        thing = layout.thing(device)
+        if isinstance(thing, DesiredContainer) and isinstance(layout.thing(thing.below), DesiredVolume):
+            yield f"{place}.name: {device} lies on a logical volume; a physical volume cannot"
+        if layout.group_of(device) is None:
+            yield f"{place}.name: {device} is in no group's pvnames"
+    groups = {group.name for group in layout.groups}
+    for place, name in [(thing.place, thing.group) for thing in layout.pools] + [(thing.place, thing.group) for thing in layout.volumes]:
+        if name not in groups:
+            yield f"{place}.vgname: there is no vg {name}; there are {', '.join(sorted(groups)) or 'none'}"
+    for volume in layout.volumes:
+        pools = sorted(pool.name for pool in layout.pools_of(volume.group))
+        if volume.pool and volume.pool not in pools:
+            yield f"{volume.place}.pool: there is no thin pool {volume.pool} in {volume.group}; there are {', '.join(pools) or 'none'}"
+    for filesystem in layout.filesystems:
+        if layout.thing(filesystem.device) is None:
+            yield f"{filesystem.place}.device: {filesystem.device} is not a partition, array, LUKS container or volume of the schema"
+        for device in filesystem.devices if filesystem.more else ():
+            yield from _has_to_be(layout, f"{filesystem.place}.devices", device, "a partition", DesiredPartition)
+    for zpool in layout.zpools:
+        for device in zpool.devices:
+            yield from _has_to_be(layout, _place_in(zpool, device), device, "a partition", DesiredPartition)
+
+
+def _place_in(zpool: DesiredZpool, device: str) -> str:
+    part = zpool.part_of(device)
+    return f"{zpool.place}.vdevs" if part is None else f"{zpool.place}.{part}s"
+
+
+def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type) -> Iterator[str]:
+    if not isinstance(layout.thing(device), kinds):
+        yield f"{place}: {device} is not {what} of the schema"
+
+
+def _check_uses(layout: Layout) -> Iterator[str]:
+    """Every device carries one thing only."""
+    uses = [(f"{array.place}.devices", device) for array in layout.arrays for device in (*array.members, *array.spares)]
+    uses += [(f"{container.place}.device", container.below) for container in layout.containers]
+    uses += [(f"{group.place}.pvnames", volume.device) for group in layout.groups for volume in group.physical]
+    uses += [(f"{filesystem.place}.device", device) for filesystem in layout.filesystems for device in filesystem.devices]
+    uses += [(_place_in(zpool, device), device) for zpool in layout.zpools for device in zpool.devices]
+    first: dict[str, str] = {}
+    for place, device in uses:
+        if device in first:
+            yield f"{place}: {device} is already used by {first[device]}"
+        first.setdefault(device, place)
+
+
+def _check_caches(layout: Layout) -> Iterator[str]:
+    groups = {group.name: group for group in layout.groups}
+    taken = {(thing.group, thing.name) for thing in layout.volumes} | {(thing.group, thing.name) for thing in layout.pools}
+    for one in layout.caches:
+        group = groups.get(one.group)
+        origin = next((volume for volume in layout.volumes_of(one.group) if volume.name == one.origin and not volume.pool), None)
+        if group is None:
+            yield f"{one.place}.vgname: there is no vg {one.group}; there are {', '.join(sorted(groups)) or 'none'}"
+        elif one.device not in {volume.device for volume in group.physical}:
+            yield f"{one.place}.device: {one.device} is not one of the pvnames of {one.group}"
+        elif origin is None:
+            yield f"{one.place}.origin: there is no volume {one.origin} in {one.group} that is in no thin pool"
+        elif (one.group, one.name) in taken:
+            yield f"{one.place}.name: {one.group} has a volume {one.name} already"
+    yield from _doubles("origin", ((one.place, f"{one.group}/{one.origin}") for one in layout.caches))
+    yield from _doubles("device", ((one.place, one.device) for one in layout.caches))
+    yield from _doubles("name", ((one.place, f"{one.group}/{one.name}") for one in layout.caches))
+
+
+def _check_mounts(layout: Layout) -> Iterator[str]:
+    mounted = [
+        mount
+        for filesystem in layout.filesystems
+        for mount in ((filesystem.place, filesystem.mount), *((subvolume.place, subvolume.mount) for subvolume in filesystem.subvolumes))
+    ]
+    mounted += [(dataset.place, dataset.mount) for zpool in layout.zpools for dataset in (zpool.root, *zpool.datasets)]
+    yield from _doubles("mount", (mount for mount in mounted if mount[1].startswith("/")))
+    for filesystem in layout.filesystems:
+        yield from _doubles("name", ((subvolume.place, subvolume.name) for subvolume in filesystem.subvolumes))

@@ -1,0 +1,379 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The desired layout: what the explicit static schema asks for, checked. Sizes and positions are bytes.
+
+Devices are named as in the schema; every name is that of exactly one thing in the layout.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from .._storage import derived, lvm
+from .._storage.lvm import mapper_node
+from .._storage.units import MIB
+from .._storage.unlock import Method
+from .._storage.zfs import Part, Vdev
+
+
+@dataclass(frozen=True)
+class DesiredPartition:
+    """A partition. `uuid` is its final PARTUUID, `label` its name in the table (empty: it does not matter), `attrs` sfdisk's text."""
+
+    place: str
+    device: str
+    number: int
+    start: int
+    size: int
+    type: str
+    uuid: str
+    label: str = ""
+    attrs: t.Optional[str] = None
+    keep_data: bool = False
+    purpose: str = ""
+    """What `uuid` follows from, with the disk; empty where the schema has it."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends, exclusively."""
+        return self.start + self.size
+
+    @property
+    def unfinished(self) -> str:
+        """The PARTUUID it has until all on it is complete."""
+        return derived.unfinished_uuid(self.uuid)
+
+    @property
+    def condemned(self) -> str:
+        """The PARTUUID by which what is there is known as what is to be made again."""
+        return derived.condemned_uuid(self.uuid)
+
+
+@dataclass(frozen=True)
+class DesiredDisk:
+    """A disk to be used; `id` is what the plan calls it, `size` its size in MiB as the plan has it (None: not checked)."""
+
+    place: str
+    id: str
+    device: str
+    size: t.Optional[int]
+    partitions: tuple[DesiredPartition, ...]
+    table: str = ""
+    """The GUID of its table: of the one that is there and stays, or of a new one."""
+
+
+@dataclass(frozen=True)
+class DesiredArray:
+    """An md array; `level` as mdadm has it (raid1)."""
+
+    place: str
+    device: str
+    title: str
+    level: str
+    members: tuple[str, ...]
+    spares: tuple[str, ...] = ()
+    metadata: str = "1.2"
+    keep_data: bool = False
+
+
+@dataclass(frozen=True)
+class DesiredContainer:
+    """A LUKS container on `below`, opened as /dev/mapper/NAME; `unlock` is what is to open it in the end."""
+
+    place: str
+    name: str
+    below: str
+    keep_data: bool = False
+    unlock: tuple[Method, ...] = ()
+
+    @property
+    def device(self) -> str:
+        """The node it is opened as."""
+        return f"/dev/mapper/{self.name}"
+
+
+@dataclass(frozen=True)
+class DesiredPhysicalVolume:
+    """A physical volume; `metadata_size` 0 is LVM's default."""
+
+    device: str
+    metadata_size: int = 0
+    metadata_copies: int = 1
+
+
+@dataclass(frozen=True)
+class DesiredGroup:
+    """A volume group."""
+
+    place: str
+    name: str
+    physical: tuple[DesiredPhysicalVolume, ...]
+    keep_data: bool = False
+    extent: int = lvm.EXTENT * MIB
+    """Of one that is made; one that is there keeps its own."""
+
+
+@dataclass(frozen=True)
+class DesiredPool:
+    """A thin pool: `size` is its room for data, `metadata` that for its own, `chunk` what it gives out at once. Nothing lies on it."""
+
+    place: str
+    group: str
+    name: str
+    size: int
+    metadata: int
+    chunk: int
+
+    @property
+    def device(self) -> str:
+        """Its mapper node."""
+        return mapper_node(self.group, self.name)
+
+
+@dataclass(frozen=True)
+class DesiredCache:
+    """A cache of the volume `origin`: all of the physical volume `device` of the group; `mode` is LVM's word."""
+
+    place: str
+    group: str
+    name: str
+    origin: str
+    device: str
+    mode: str
+
+
+@dataclass(frozen=True)
+class DesiredVolume:
+    """A logical volume; `may_shrink`: one that is there and larger may be made smaller.
+
+    One in a thin pool, `pool`, takes of it what is written; its size is what it seems to have.
+    """
+
+    place: str
+    group: str
+    name: str
+    size: int
+    keep_data: bool = False
+    may_shrink: bool = False
+    pool: str = ""
+
+    @property
+    def device(self) -> str:
+        """Its mapper node."""
+        return mapper_node(self.group, self.name)
+
+    @property
+    def title(self) -> str:
+        """Its name with that of its group, as LVM's tools take it."""
+        return f"{self.group}/{self.name}"
+
+
+@dataclass(frozen=True)
+class DesiredSubvolume:
+    """A subvolume of a Btrfs, by its path below the top; `limit` is the most that it may refer to, None where that does not matter."""
+
+    place: str
+    name: str
+    limit: t.Optional[int] = None
+    mount: str = "none"
+
+
+@dataclass(frozen=True)
+class DesiredFilesystem:
+    """A filesystem or swap; `uuid` None: derived from what it lies on. `options` are words for mkfs."""
+
+    place: str
+    device: str
+    type: str
+    label: str = ""
+    options: tuple[str, ...] = ()
+    mount: str = "none"
+    keep_data: bool = False
+    uuid: t.Optional[str] = None
+    subvolumes: tuple[DesiredSubvolume, ...] = ()
+    more: tuple[str, ...] = ()
+    """The other devices of a Btrfs on several; `level` says how it lies on them."""
+    level: str = ""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices that it lies on."""
+        return (self.device, *self.more)
+
+
+@dataclass(frozen=True)
+class DesiredDataset:
+    """A dataset by its path below its pool ("": the pool's own); `properties` are what `zfs create` takes, the mount point among them."""
+
+    place: str
+    name: str
+    properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def mount(self) -> str:
+        """Where it is mounted; "none" also where that follows from what it lies in."""
+        return dict(self.properties).get("mountpoint", "none")
+
+
+@dataclass(frozen=True)
+class DesiredVdev:
+    """Devices of a ZFS pool that are put together; `type` is mirror, raidz1, raidz2, raidz3, or stripe: each for itself."""
+
+    type: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DesiredPart:
+    """A log, a cache or a spare of a ZFS pool; `type` is stripe, or mirror for a log."""
+
+    part: Part
+    type: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DesiredZpool:
+    """A ZFS pool; `root` is its own dataset, `datasets` are those in it."""
+
+    place: str
+    name: str
+    vdevs: tuple[DesiredVdev, ...]
+    ashift: int
+    root: DesiredDataset
+    datasets: tuple[DesiredDataset, ...] = ()
+    logs: tuple[DesiredVdev, ...] = ()
+    caches: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
+
+    @property
+    def data_devices(self) -> tuple[str, ...]:
+        """The devices that its data lie on."""
+        return tuple(device for vdev in self.vdevs for device in vdev.devices)
+
+    @property
+    def parts(self) -> tuple[DesiredPart, ...]:
+        """What it has beside its data, each of which can be added and taken away by itself."""
+        logs = tuple(DesiredPart(Part.LOG, log.type, log.devices) for log in self.logs)
+        singles = ((Part.CACHE, self.caches), (Part.SPARE, self.spares))
+        return (*logs, *(DesiredPart(part, Vdev.STRIPE, (device,)) for part, devices in singles for device in devices))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All its devices, those of its data first."""
+        return (*self.data_devices, *(device for part in self.parts for device in part.devices))
+
+    def part_of(self, device: str) -> t.Optional[Part]:
+        """Return what a device is for beside data."""
+        return next((part.part for part in self.parts if device in part.devices), None)
+
+
+Thing = t.Union[DesiredPartition, DesiredArray, DesiredContainer, DesiredVolume]
+"""What something else can lie on."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Everything that is desired."""
+
+    disks: tuple[DesiredDisk, ...] = ()
+    arrays: tuple[DesiredArray, ...] = ()
+    containers: tuple[DesiredContainer, ...] = ()
+    groups: tuple[DesiredGroup, ...] = ()
+    volumes: tuple[DesiredVolume, ...] = ()
+    filesystems: tuple[DesiredFilesystem, ...] = ()
+    pools: tuple[DesiredPool, ...] = ()
+    caches: tuple[DesiredCache, ...] = ()
+    zpools: tuple[DesiredZpool, ...] = ()
+
+    def partitions(self) -> Iterator[DesiredPartition]:
+        """Give all partitions."""
+        for disk in self.disks:
+            yield from disk.partitions
+
+    def things(self) -> Iterator[Thing]:
+        """Give all that something else can lie on."""
+        yield from self.partitions()
+        yield from self.arrays
+        yield from self.containers
+        yield from self.volumes
+
+    def thing(self, device: str) -> t.Optional[Thing]:
+        """Return what has this device name."""
+        return self._things.get(device)
+
+    def array_of(self, device: str) -> t.Optional[DesiredArray]:
+        """Return the array that a device is a member or a spare of."""
+        return next((array for array in self.arrays if device in (*array.members, *array.spares)), None)
+
+    def container_on(self, device: str) -> t.Optional[DesiredContainer]:
+        """Return the LUKS container on a device."""
+        return next((container for container in self.containers if container.below == device), None)
+
+    def group_of(self, device: str) -> t.Optional[DesiredGroup]:
+        """Return the group that a device is a physical volume of."""
+        return next((group for group in self.groups if any(volume.device == device for volume in group.physical)), None)
+
+    def filesystem_on(self, device: str) -> t.Optional[DesiredFilesystem]:
+        """Return the filesystem on a device."""
+        return next((filesystem for filesystem in self.filesystems if device in filesystem.devices), None)
+
+    def zpool_on(self, device: str) -> t.Optional[DesiredZpool]:
+        """Return the ZFS pool that a device is of."""
+        return next((pool for pool in self.zpools if device in pool.devices), None)
+
+    def is_bare(self, device: str) -> bool:
+        """Return whether nothing is made on a device."""
+        uses = (self.array_of, self.container_on, self.group_of, self.filesystem_on, self.zpool_on)
+        return all(use(device) is None for use in uses)
+
+    def volumes_of(self, group: str) -> tuple[DesiredVolume, ...]:
+        """Return a group's logical volumes in the order of the schema."""
+        return tuple(volume for volume in self.volumes if volume.group == group)
+
+    def pools_of(self, group: str) -> tuple[DesiredPool, ...]:
+        """Return a group's thin pools in the order of the schema."""
+        return tuple(pool for pool in self.pools if pool.group == group)
+
+    def caches_of(self, group: str) -> tuple[DesiredCache, ...]:
+        """Return a group's caches in the order of the schema."""
+        return tuple(cache for cache in self.caches if cache.group == group)
+
+    def partitions_below(self, device: str) -> tuple[DesiredPartition, ...]:
+        """Return the partitions that a device lies on; for a logical volume those of its whole group."""
+        thing = self.thing(device)
+        if isinstance(thing, DesiredPartition):
+            return (thing,)
+        if isinstance(thing, DesiredContainer):
+            return self.partitions_below(thing.below)
+        if isinstance(thing, DesiredArray):
+            return tuple(part for member in (*thing.members, *thing.spares) for part in self.partitions_below(member))
+        group = next((group for group in self.groups if isinstance(thing, DesiredVolume) and group.name == thing.group), None)
+        return tuple(part for volume in (group.physical if group else ()) for part in self.partitions_below(volume.device))
+
+    def with_shrinking(self, names: Collection[str]) -> Layout:
+        """Return the layout with these volumes (GROUP/NAME) allowed to be made smaller."""
+        return replace(self, volumes=tuple(replace(volume, may_shrink=volume.title in names) for volume in self.volumes))
+
+    @functools.cached_property
+    def _things(self) -> dict[str, Thing]:
+        return {thing.device: thing for thing in self.things()}
+
+    def filesystem_uuid(self, device: str, desired: DesiredFilesystem) -> str:
+        """Return the UUID with which a filesystem is made on a device, or in the LUKS container on it: the schema's, or a derived one."""
+        return desired.uuid or derived.filesystem_uuid(desired.type, self.identity(device))
+
+    def identity(self, device: str) -> str:
+        """Return what the UUIDs of all that lies on a device derive from."""
+        thing = self.thing(device)
+        if isinstance(thing, DesiredPartition):
+            return thing.uuid
+        below = self.partitions_below(device)
+        if isinstance(thing, DesiredVolume):
+            return derived.volume_identity(thing.group, thing.name, below[0].uuid)
+        return derived.array_uuid(tuple(part.uuid for part in below))

@@ -1,0 +1,28 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One door to clusters for the actions on groups: the sources of the room `group`, and the ledger of the room `provider`."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Mapping
+
+from .._common.libraries import refuse_missing
+from .._group.arguments import SourceType
+from .._group.sources.load import check_source, load_cluster
+from .._group.sources.loaded import Loaded
+
+
+def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
+    """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable."""
+    source = arguments.get("source")
+    if source is None or source["type"] != SourceType.LEDGER:
+        return load_cluster(arguments, resolve)
+    check_source(source)
+    # Only who keeps a ledger needs SQLAlchemy, which takes longer to load than most clusters.
+    from .ledger_cluster import read_cluster
+
+    refuse_missing()
+    return Loaded(read_cluster(source.get("database"), source.get("aggregates")), {})

@@ -1,0 +1,219 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why there is no plan, in words: a minimal set of named constraints, how many MiB short, and what would help."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ....module_utils._storage import lvm
+from ..._common.units import format_mib
+from ..._common.words import listed
+from ..problem.model import BootPartition, Demand, Kind, Pool, Problem
+from .contradiction import minimal_conflict
+from .least import Change, least_to_give_up, least_to_grow, least_to_lower
+from .shortage import Sums
+
+_FEW = 4
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A sentence and the data of a conflict: `short` (MiB or None), `constraints` [{name, says}], `remedies` [sentence]."""
+
+    message: str
+    data: Mapping[str, t.Any]
+
+
+def explain(problem: Problem) -> Reason:
+    """Return why a problem has no plan. Where a limit ended the search for fewer constraints, the sentence says so."""
+    nowhere = _without_disks(problem)
+    if nowhere:
+        return nowhere
+    sums = Sums(problem)
+    constraints, minimal = minimal_conflict(problem, sums)
+    given_up = least_to_give_up(problem, constraints, sums)
+    grown = least_to_grow(problem, constraints, sums)
+    short = None if given_up is None else sum(given_up.mib.values())
+    said = [{"name": name, "says": _message(problem, name)} for name in constraints]
+    said += _restrictions(problem, constraints)
+    lowered = least_to_lower(problem, constraints, given_up)
+    data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, lowered, grown), *_relaxed(problem, constraints)]}
+    missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
+    doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
+    return Reason(f"No plan{missing}: {'; '.join(_sentences(problem, said))}{doubt}", data)
+
+
+def _without_disks(problem: Problem) -> Reason | None:
+    """Return the reason when what must be made may use no disk at all."""
+    restricted = dict(problem.restrictions)
+    lost = [demand for demand in problem.demands if demand.kind is not Kind.VOLUME and not demand.areas and demand.space is not None]
+    lost_names = [demand.name for demand in lost if demand.lo > 0]
+    for pool in problem.pools:
+        needed = pool.lo > 0 or any(problem.demands[at].lo > 0 for at in pool.volumes)
+        if needed and not pool.areas and not pool.arrays and not pool.kept:
+            lost_names.append(pool.name)
+    said = [{"name": f"disks:{name}", "says": f"{restricted[name]} names no disk for {name}"} for name in lost_names if name in restricted]
+    if not said:
+        return None
+    remedies = [f"let {item['name'].split(':', 1)[1]} use disks that this machine has" for item in said]
+    return Reason(f"No plan: {'; '.join(item['says'] for item in said)}", {"short": None, "constraints": said, "remedies": remedies})
+
+
+def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str, str]]:
+    """Return `disks:` of those in a conflict that may not use all disks: with these out of the way there would be more room."""
+    restricted = dict(problem.restrictions)
+    involved = dict.fromkeys(name.split(":", 1)[1] for name in constraints if not name.startswith("disk:"))
+    contradictory = any(name.startswith("max:") and f"min:{name[4:]}" in constraints for name in constraints) and len(constraints) == 2
+    found = []
+    for name in involved if not contradictory else ():
+        if name in restricted:
+            areas = {area for demand in problem.demands if demand.name == name for area in demand.areas}
+            areas |= {area for pool in problem.pools if pool.name == name for area in pool.areas}
+            areas |= {area for boot in problem.boot_partitions if boot.name == name for area, _size in boot.sizes}
+            disks = sorted({problem.disk_names[problem.areas[area].disk] for area in areas})
+            found.append({"name": f"disks:{name}", "says": f"{name} may use {listed(disks, _FEW)} only ({restricted[name]})"})
+    return found
+
+
+def _message(problem: Problem, name: str) -> str:
+    kind, subject = name.split(":", 1)
+    if kind == "disk":
+        return _disk_message(problem, subject)
+    if kind in ("apart", "together"):
+        others = _others(problem, name)
+        return f"{subject} shares no disk with {others}" if kind == "apart" else f"{subject} lies only on disks of {others}"
+    for pool in problem.pools:
+        if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.metadata_size and kind in ("min", "max"))):
+            return _pool_message(problem, pool, kind)
+    for boot_partition in problem.boot_partitions:
+        if boot_partition.name == subject:
+            return _boot_partition_message(boot_partition, kind)
+    return _demand_message(next(demand for demand in problem.demands if demand.name == subject and demand.space is not None), kind)
+
+
+def _others(problem: Problem, name: str) -> str:
+    """Return whom a space shares no disk with, or lies with."""
+    return listed([relation.other_name for relation in problem.relations if relation.constraint == name], _FEW)
+
+
+def _disk_message(problem: Problem, disk: str) -> str:
+    position = problem.disk_names.index(disk)
+    free = sum(area.size for area in problem.areas if area.disk == position)
+    only = {pool.metadata_size for pool in problem.pools if pool.metadata_size}
+    extents = {pool.extent_size for pool in problem.pools if pool.metadata_size}
+    if (
+        only
+        and len(extents) == 1
+        and not any(demand.kind is Kind.SINGLE or demand.kind is Kind.LEGS for demand in problem.demands)
+        and not problem.boot_partitions
+    ):
+        (extent,) = extents
+        in_extents = sum(lvm.pv_extents(area.size, min(only), extent) * extent for area in problem.areas if area.disk == position)
+        return f"disk {disk} holds {in_extents} MiB in extents ({free} MiB without its partition table)"
+    return f"disk {disk} holds {free} MiB"
+
+
+def _pool_message(problem: Problem, pool: Pool, kind: str) -> str:
+    members = ", ".join(problem.demands[volume].name for volume in pool.volumes if problem.demands[volume].space is not None)
+    return {
+        "vgcap": f"the vg {pool.name} must hold {members}",
+        "max_pvs": f"the vg {pool.name} may be on {pool.max_pvs} {'disk' if pool.max_pvs == 1 else 'disks'} at most",
+        "min": f"the vg {pool.name} needs at least {pool.lo} MiB",
+        "max": f"the vg {pool.name} may have {pool.hi} MiB at most",
+    }[kind]
+
+
+def _boot_partition_message(boot_partition: BootPartition, kind: str) -> str:
+    least = max((size for _area, size in boot_partition.sizes), default=0)
+    if kind == "boot":
+        return f"every disk that boots needs its own {boot_partition.name}"
+    return f"{boot_partition.name} needs {least} MiB on every disk that boots"
+
+
+def _demand_message(demand: Demand, kind: str) -> str:
+    if kind == "min":
+        own = f", {demand.own} of them for {demand.own_for}" if demand.own else ""
+        return f"{demand.name} needs at least {demand.lo} MiB{own}"
+    if kind == "max":
+        return f"{demand.name} may have {demand.hi} MiB at most"
+    if kind == "legs":
+        if demand.copies:
+            return f"{demand.name} is wanted {len(demand.copies)} times and needs {demand.legs} disks, and may use {len(demand.areas)}"
+        standing_by = f", {demand.spares} of them as spares," if demand.spares else ""
+        return f"{demand.name} needs {demand.legs} disks{standing_by or ','} and may use {len(demand.areas)}"
+    return f"{demand.name} must lie on one disk"
+
+
+def _sentences(problem: Problem, said: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the sentences of a message: many disks become one, so do many minimums, and many that must lie on one disk each."""
+    disks = [item["name"].split(":", 1)[1] for item in said if item["name"].startswith("disk:")]
+    minimums = [item for item in said if item["name"].startswith("min:")]
+    whole = [item["name"].split(":", 1)[1] for item in said if item["name"].startswith("one_disk:")]
+    many = {kind for kind, count in (("disk", len(disks)), ("min", len(minimums)), ("one_disk", len(whole))) if count > _FEW}
+    # What is said of the sum makes up for what is said of each.
+    many_too = {"vgcap", "disks", "legs"} if "min" in many else set()
+    sentences = [item["says"] for item in said if item["name"].split(":", 1)[0] not in many | many_too]
+    if "min" in many:
+        needs = {item["name"].split(":", 1)[1]: _least_of(problem, item["name"].split(":", 1)[1]) for item in minimums}
+        largest = sorted(needs, key=lambda name: -needs[name])[:_NAMED]
+        named = ", ".join(f"{name} ({needs[name]} MiB)" for name in largest)
+        sentences.append(f"{len(needs)} spaces need {sum(needs.values())} MiB in all, most of them {named}")
+    if "one_disk" in many:
+        sentences.append(f"{listed(whole, _NAMED)} must each lie on one disk")
+    if "disk" in many:
+        sizes = [sum(area.size for area in problem.areas if problem.disk_names[area.disk] == disk) for disk in disks]
+        size, disk = max(zip(sizes, disks))
+        sentences.append(f"{len(disks)} disks hold {sum(sizes)} MiB, the largest of them ({disk}) {size} MiB")
+    return sentences
+
+
+def _least_of(problem: Problem, name: str) -> int:
+    """Return the minimum of a space; of one on every disk that of all together, of an array what its legs take."""
+    sizes = [demand.low * (demand.legs if demand.kind is Kind.LEGS else demand.unit) for demand in problem.demands if demand.name == name]
+    sizes += [size for boot in problem.boot_partitions if boot.name == name for _area, size in boot.sizes[:1]]
+    return sum(sizes) or sum(pool.lo for pool in problem.pools if pool.name == name)
+
+
+def _relaxed(problem: Problem, constraints: Sequence[str]) -> list[str]:
+    """Return which relations may be given up."""
+    found = []
+    for name in constraints:
+        kind, _colon, subject = name.partition(":")
+        if kind == "apart":
+            found.append(f"let {subject} share disks with {_others(problem, name)}, without apart_from")
+        elif kind == "together":
+            found.append(f"let {subject} lie on other disks than {_others(problem, name)}, without together_with")
+    return found
+
+
+def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -> list[str]:
+    """Return sentences, each of which is enough by itself."""
+    lowered = [_lowered(problem, name, mib) for name, mib in (given_up.mib if given_up else {}).items()]
+    larger = []
+    for disk, mib in (grown.mib if grown else {}).items():
+        size = problem.disk_sizes[problem.disk_names.index(disk)]
+        larger.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB, {format_mib(mib)} more)")
+    remedies = [listed(changes) for changes in (lowered, larger) if changes]
+    for demand in problem.demands:
+        if demand.kind is Kind.LEGS and len({problem.areas[area].disk for area in demand.areas}) < demand.legs:
+            fewer = "fewer of it" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
+            remedies.append(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}")
+    return remedies
+
+
+def _lowered(problem: Problem, name: str, mib: int) -> str:
+    """Return how to give up so much of a minimum."""
+    space = name.split(":", 1)[1]
+    minimums = [demand.lo for demand in problem.demands if demand.name == space]
+    minimums += [size for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]
+    wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
+    if mib >= wanted:
+        words = "" if format_mib(wanted) == f"{wanted} MiB" else f" ({format_mib(wanted)})"
+        return f"leave out {space}, which needs {wanted} MiB{words}"
+    return f"reduce the minimum of {space} from {wanted} to {wanted - mib} MiB ({format_mib(mib)} less)"

@@ -1,0 +1,54 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is told of the plans of many hosts: tables, warnings that each stand there once, and why some have no plan."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping, Sequence
+
+from .._common.errors import NoSolution
+from .._common.words import listed
+from .planner import Fleet
+from .render.text import summary
+
+_MOST_NAMES = 5
+
+
+def fleet_summary(plans: Mapping[str, t.Any], hardware: Mapping[str, t.Any], left_out: Sequence[str]) -> str:
+    """Return the table of each host, and the sentence about those that nothing is known of."""
+    tables = [f"{host}\n{summary(plan, hardware[host])}" for host, plan in plans.items()]
+    return "\n\n".join([*tables, *_of_left_out(left_out)])
+
+
+def fleet_warnings(plans: Mapping[str, t.Any], left_out: Sequence[str]) -> list[str]:
+    """Return every warning once, with the hosts that it is about."""
+    hosts: dict[str, list[str]] = {}
+    for host, plan in plans.items():
+        for warning in plan["warnings"]:
+            hosts.setdefault(warning, []).append(host)
+    return [*_of_left_out(left_out), *(f"{listed(about, _MOST_NAMES)}: {warning}" for warning, about in hosts.items())]
+
+
+def describe_failures(fleet: Fleet) -> str:
+    """Return one message about all hosts that have no plan, with the reason of each."""
+    total = len(fleet.failures) + len(fleet.plans)
+    lines = [f"{len(fleet.failures)} of {total} hosts have no plan: {', '.join(fleet.failures)}"]
+    return "\n".join([*lines, *(f"- {host}: {error}" for host, error in fleet.failures.items())])
+
+
+def failures(fleet: Fleet) -> dict[str, t.Any]:
+    """Return {host: {msg, conflict}}; `conflict` is there where the input is sound and the machine too small."""
+    found: dict[str, t.Any] = {}
+    for host, error in fleet.failures.items():
+        found[host] = {"msg": str(error)}
+        if isinstance(error, NoSolution):
+            found[host]["conflict"] = error.conflict
+    return found
+
+
+def _of_left_out(hosts: Sequence[str]) -> list[str]:
+    reason = "without bareon_hardware, so left out of the plans; run bareon.allocator.disk_facts on them when they can be reached"
+    return [f"{listed(hosts, _MOST_NAMES)}: {reason}"] if hosts else []

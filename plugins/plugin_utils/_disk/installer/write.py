@@ -1,0 +1,96 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan and a target -> what the target reads, and warnings: the one way that all targets share."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..._common.containers import read_all
+from ..._common.errors import InputError, Mistake, Mistakes
+from ..._common.kinds import Truth, shown
+from .checks import CONTROL, broken
+from .layout import Layout, read_layout, unstable_disks
+from .losses import Losses
+
+_SECRETS = frozenset({"passphrase"})
+_TEXTS = _SECRETS | {"key_file", "password_file", "disk"}
+
+
+class Written(t.NamedTuple):
+    """What a target reads, as text or plain data, and warnings: what was lost, and what is to be known."""
+
+    value: t.Any
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Who a plan is written for, how, whether it can keep what is on a disk, makes Btrfs on several devices, thin pools, ZFS pools."""
+
+    name: str
+    write: Callable[..., t.Any]
+    keeps_data: bool = False
+    spreads: bool = False
+    thin: bool = False
+    zfs: bool = False
+
+
+def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **options: t.Any) -> Written:
+    """Return a plan, or an explicit static schema, in the words of a target; `options` are the target's own.
+
+    `lossy` says whether what the target cannot say is left out with a warning; it is read strictly, as the text `false` must lose nothing.
+    Raises InputError with all that is wrong with the plan, or else with all that the target cannot say.
+    """
+    losses = Losses(target.name, lossy=read_all(Truth(words=True), lossy, "lossy"))
+    options = _read_options(options)
+    layout = _layout(plan, hardware)
+    if not target.keeps_data:
+        for space in layout.kept():
+            losses.refuse(space, f"its data must be kept, but the output tells {target.name} to start with empty disks")
+    for filesystem in layout.filesystems if not target.spreads else ():
+        if filesystem.more:
+            losses.refuse(filesystem.space, f"{target.name} makes no Btrfs on several disks here; plan a raid with fs_type: btrfs instead")
+    for pool in layout.pools if not target.thin else ():
+        losses.refuse(pool.space, f"{target.name} makes no thin pools here; plan what is in it as lv instead")
+    for cache in layout.caches:
+        says = f"{target.name} makes no caches of LVM here; install without {cache.space}, and let disk_layout add it afterwards"
+        losses.refuse(cache.space, says)
+    for zpool in layout.zpools if not target.zfs else ():
+        losses.refuse(zpool.space, f"{target.name} gets no ZFS pools here; have disk_layout make it after the installation")
+    for group in layout.groups:
+        if group.metadata and not group.kept:
+            losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {group.metadata}")
+    for device in unstable_disks(layout):
+        losses.note(f"{device} is a name that may change at the next boot; hardware with links would give a durable one")
+    value = target.write(layout, losses, **options)
+    return Written(value, losses.check())
+
+
+def _read_options(options: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the options of a target; those that are texts may be left out, or else are of one line."""
+    mistakes = Mistakes()
+    for name in sorted(_TEXTS & options.keys()):
+        value = options[name]
+        if value is not None and (not isinstance(value, str) or not value or CONTROL.search(value)):
+            mistakes.add(name, f"is {shown(value) if name not in _SECRETS else 'something else'}; must be text of one line")
+    mistakes.check()
+    return dict(options)
+
+
+def _layout(plan: t.Any, hardware: t.Any) -> Layout:
+    if not isinstance(plan, Mapping):
+        raise InputError([Mistake("plan", "must be a plan of disk_plan, or its schema")])
+    schema, place = (plan["schema"], "plan.schema") if "schema" in plan else (plan, "schema")
+    layout = read_layout(schema, hardware, place)
+    mistakes = Mistakes()
+    for where, says in broken(layout, schema, place):
+        mistakes.add(where, says)
+    mistakes.check()
+    if not layout.disks:
+        raise InputError([Mistake("plan", "makes nothing on any disk")])
+    return layout

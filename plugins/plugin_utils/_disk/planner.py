@@ -1,0 +1,489 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plan the disks of one machine, or of a fleet in which equal problems are solved once."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import typing as t
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ...module_utils._storage import overhead
+from ...module_utils._storage.cache import WRITEBACK
+from ...module_utils._storage.filesystems import made_on
+from ...module_utils._storage.raid import RaidLevel
+from .._common.containers import read_all
+from .._common.errors import InputError, NoSolution
+from .._common.kinds import Size
+from .._common.units import format_mib
+from .._common.words import listed
+from .fair.solve import allocate_fair
+from .idle import IdleDisks
+from .learnt import Learnt, Shelf
+from .model import Allocation, Hardware, Schema, Space, SpaceType
+from .problem.boot_partition import with_boot_partition
+from .problem.formulate import canonical_order
+from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
+from .schema.hardware import parse_hardware, reordered
+from .schema.reader import SchemaReader
+from .static.explicit import explicit_schema, pool_parts, sizes_by_disk
+from .static.fingerprint import fingerprint
+
+Plan = dict[str, t.Any]
+
+
+class Objective(StrEnum):
+    """What is the best of all plans that break no constraint."""
+
+    FAIR = "fair"
+    """Weighted shares, preferences first, as few pieces as possible."""
+    ORDERED = "ordered"
+    """The seed's program to the letter, where order decides."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The plans of the hosts that have one, and why the others have none (InputError or NoSolution), both by host."""
+
+    plans: Mapping[str, Plan]
+    failures: Mapping[str, InputError | NoSolution]
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """An allocation and the schema it is for, which may have a boot partition more than the one that was given."""
+
+    schema: Schema
+    allocation: Allocation
+    warnings: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Spaces that this plan does not have, each with the reason."""
+    disk_ids: tuple[str, ...] = ()
+    """The disks of the machine that it was found for."""
+
+
+@dataclass(frozen=True)
+class _Unsolved:
+    error: NoSolution
+    disk_ids: tuple[str, ...]
+
+
+_FEW = 3
+_NEGLIGIBLE = 0.001
+
+
+def parse_reserve(value: t.Any) -> int:
+    """Return how many MiB are to be left free per disk, rounded up; text may have a unit. Raises InputError."""
+    return int(read_all(Size(math.ceil), value, "reserve"))
+
+
+class Planner:
+    """Plans machine after machine from one dynamic schema. Problems that differ only in names and serials are solved once."""
+
+    def __init__(
+        self,
+        schema: t.Any,
+        objective: Objective = Objective.FAIR,
+        reserve: int = 0,
+        eligible: Collection[EligibleKind] = (),
+        idle: str | None = None,
+        shelf: Shelf | None = None,
+    ) -> None:
+        """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks.
+
+        `shelf` has what other processes learnt of machines alike, for one that plans few machines itself.
+        """
+        self._schema = schema
+        self._idle = None if idle is None else IdleDisks(schema, idle)
+        self._eligible = frozenset(eligible)
+        self._kept = kept_names(schema)
+        self._objective = objective
+        self._reserve = reserve
+        self._reader = SchemaReader(schema)
+        self._shelf = shelf
+        self._learnt = Learnt()
+
+    def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
+        """Return the plan of one machine as plain data: `fingerprint`, `disks`, `schema`, `warnings`, `left_out_disks`; sizes are MiB.
+
+        That of a profile has `idle_disks` as well. Raises InputError with all mistakes of facts and schema, NoSolution with the conflict.
+        """
+        whole = parse_hardware(facts, place)
+        hardware = qualify(whole, self._eligible, self._kept, place)
+        if self._objective is Objective.FAIR:
+            hardware = reordered(hardware, canonical_order(hardware.disks))
+        schema, solved = self._looked_up(hardware)
+        identity = fingerprint(whole)
+        disks = sizes_by_disk(hardware, solved.schema, solved.allocation)
+        idle = {} if self._idle is None else {"idle_disks": self._idle.of(hardware, disks)}
+        return {
+            "fingerprint": identity,
+            "disks": disks,
+            "schema": explicit_schema(hardware, solved.schema, solved.allocation, identity),
+            "warnings": _warnings(hardware, solved),
+            "left_out": [{"id": space_id, "reason": reason} for space_id, reason in (*schema.left_out, *solved.left_out)],
+            "left_out_disks": [
+                {"disk_id": one.disk.id, "size": one.disk.size, "reason": one.reason, "kinds": list(one.kinds)} for one in hardware.left_out
+            ],
+            **idle,
+        }
+
+    def _looked_up(self, hardware: Hardware) -> tuple[Schema, _Solved]:
+        """Return the schema and its solution, found here or by another process for a machine alike. Raises NoSolution."""
+        if self._shelf is None:
+            schema, outcome = self._with_mirrors(hardware)
+            return schema, _settled(outcome, hardware)
+        options = (self._schema, self._objective, self._reserve)
+        # Together with what schemas mostly ask of, so that little is looked through under one name.
+        asked = (hardware.facts.get("ram"), [(disk.type, disk.facts.get("transport")) for disk in hardware.disks])
+        name = repr((options, _shapes(hardware), asked))
+        found: tuple[Schema, _Solved | _Unsolved] | None = self._shelf.find(name, hardware.facts)
+        if found is None:
+            found = self._with_mirrors(hardware)
+            grounds = self._reader.grounds(hardware, self._learnt.memory)
+            if grounds is not None:
+                self._shelf.leave(name, grounds, found)
+        return found[0], _settled(found[1], hardware)
+
+    def _with_mirrors(self, hardware: Hardware) -> tuple[Schema, _Solved | _Unsolved]:
+        """Return the schema and what it comes to with as many of the mirrors that are wanted where possible as there is room for."""
+        alone: list[str] = []
+        while True:
+            schema = self._reader.read(hardware, self._learnt, alone)
+            outcome = self._solved(hardware, schema)
+            if isinstance(outcome, _Solved) or not schema.mirrored:
+                return schema, outcome
+            alone.append(schema.mirrored[-1])
+
+    def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:
+        """Return the plans of all machines; one that has none does not keep the others from theirs."""
+        plans: dict[str, Plan] = {}
+        failures: dict[str, InputError | NoSolution] = {}
+        for host, facts in facts_by_host.items():
+            try:
+                plans[host] = self.plan(facts)
+            except (InputError, NoSolution) as error:
+                failures[host] = error
+        return Fleet(plans, failures)
+
+    def _solved(self, hardware: Hardware, schema: Schema) -> _Solved | _Unsolved:
+        """Solve, or take the answer to the same problem of another machine: the same evaluated schema on disks of the same sizes."""
+        problem = (schema, *_shapes(hardware))
+        solutions: dict[t.Hashable, _Solved | _Unsolved] = self._learnt.solutions
+        if problem not in solutions:
+            ids = tuple(disk.id for disk in hardware.disks)
+            try:
+                solutions[problem] = replace(self._solve(hardware, schema, self._reserve), disk_ids=ids)
+            except NoSolution as error:
+                solutions[problem] = _Unsolved(self._with_reserve(error, hardware, schema), ids)
+        return solutions[problem]
+
+    def _solve(self, hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+        solver = _SOLVERS[self._objective]
+        return _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, reserve), _NOTHING_LEFT[self._objective])
+
+    def _with_reserve(self, error: NoSolution, hardware: Hardware, schema: Schema) -> NoSolution:
+        """Return the error, with the reserve among its reasons where there is a plan without it."""
+        if not self._reserve:
+            return error
+        try:
+            self._solve(hardware, schema, 0)
+        except NoSolution:
+            return error
+        says = f"{self._reserve} MiB of every disk stay free (reserve)"
+        constraints = [*error.conflict["constraints"], {"name": "reserve", "says": says}]
+        remedies = [*error.conflict["remedies"], "reserve less"]
+        return NoSolution(f"{error}; {says}", {**error.conflict, "constraints": constraints, "remedies": remedies})
+
+
+def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
+    """Return what was found for a machine alike with the names of this one's disks. Raises NoSolution."""
+    rename = _renamer(outcome.disk_ids, tuple(disk.id for disk in hardware.disks))
+    if isinstance(outcome, _Unsolved):
+        conflict = rename(outcome.error.conflict)
+        conflict["remedies"] = [*conflict.get("remedies", ()), *_disks_to_take_in(hardware)]
+        raise NoSolution(rename(str(outcome.error)), conflict)
+    return replace(outcome, left_out=tuple(map(tuple, rename(outcome.left_out)))) if outcome.left_out else outcome
+
+
+def _shapes(hardware: Hardware) -> tuple[t.Hashable, ...]:
+    """Return what of a machine a solution depends on beside the evaluated schema."""
+    return hardware.firmware, tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
+
+
+def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    # Loaded here, for it is seldom asked for, and Ansible compiles what it loads in every run.
+    from .ordered.convert import allocate_ordered
+
+    warnings = list(_untold_preferences(schema))
+    bootable = with_boot_partition(hardware, schema)
+    if bootable is not schema:
+        warnings.append(
+            f"the objective ordered plans no {bootable.spaces[-1].type}, which the {hardware.firmware} firmware needs to start from these"
+            " disks; the objective fair does"
+        )
+    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve), tuple(warnings))
+
+
+def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    untold = tuple(_untold_preferences(schema))
+    bootable = with_boot_partition(hardware, schema)
+    if bootable is schema:
+        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), untold)
+    try:
+        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve), untold)
+    except NoSolution:
+        allocation = allocate_fair(hardware, schema, reserve=reserve)
+        added = bootable.spaces[-1]
+        warning = f"there is no room for the {added.type} that the {hardware.firmware} firmware needs to start from these disks"
+        return _Solved(schema, allocation, (*untold, warning))
+
+
+def _untold_preferences(schema: Schema) -> Iterator[str]:
+    """Give a warning for every group with volumes that like other disks best than it does: LVM is not told where they are to lie."""
+    arrays = {space.id for space in schema.spaces if space.type is SpaceType.RAID}
+    for group in schema.spaces:
+        preferring = [
+            space.id
+            for space in schema.spaces
+            if space.volume_group == group.id and space.preferred_disks != group.preferred_disks and len(space.allowed) > 1
+        ]
+        # Of a group on arrays the planner says that it does not choose its disks at all.
+        if preferring and not arrays & set(group.contains):
+            names = listed(preferring)
+            yield (
+                f"{group.id}: the disks and sizes of the plan follow best_with_disks of {names}, but LVM is not told of it and puts volumes"
+                f" anywhere in {group.id}; set it on {group.id}, or put {names} into another vg"
+            )
+
+
+_NOTHING_LEFT: Mapping[Objective, str] = {
+    Objective.FAIR: "the minimums of others leave no room for it",
+    Objective.ORDERED: "it has no minimum, and others take all the room before it",
+}
+
+
+_SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int], _Solved]] = {
+    Objective.FAIR: _solve_fair,
+    Objective.ORDERED: _solve_ordered,
+}
+
+
+def _renamer(old: tuple[str, ...], new: tuple[str, ...]) -> Callable[[t.Any], t.Any]:
+    """Return what puts disks of one machine in the place of those of another, in texts and all that holds some."""
+    if old == new:
+        return lambda value: value
+    names = dict(zip(old, new, strict=True))
+
+    @functools.cache
+    def pattern() -> re.Pattern[str]:
+        longest_first = sorted(names, key=len, reverse=True)
+        return re.compile(r"(?<![\w/-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-])")
+
+    def rename(value: t.Any) -> t.Any:
+        if isinstance(value, str):
+            return pattern().sub(lambda match: names[match[1]], value)
+        if isinstance(value, Mapping):
+            return {rename(key): rename(item) for key, item in value.items()}
+        return [rename(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    return rename
+
+
+def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved], nothing_left: str) -> _Solved:
+    """Solve with as many of the optional spaces as there is room for.
+
+    Those with the highest number of `priority` go first, of equals the last one; what went in vain comes back. `nothing_left` is
+    why something may come out at nothing. Raises NoSolution when there is no plan without any of them.
+    """
+    optional = sorted(
+        (at for at, space in enumerate(schema.spaces) if space.optional), key=lambda at: (schema.spaces[at].priority, at), reverse=True
+    )
+    left: list[str] = []
+    reasons: dict[str, str] = {}
+    while True:
+        try:
+            solved = solve(_without(schema, left))
+            break
+        except NoSolution as error:
+            if len(left) == len(optional):
+                raise
+            left.append(schema.spaces[optional[len(left)]].id)
+            reasons[left[-1]] = str(error)
+            if not _without(schema, left).spaces:
+                raise
+    for space_id in left[-2::-1]:
+        try:
+            solved = solve(_without(schema, [name for name in left if name != space_id]))
+            left.remove(space_id)
+        except NoSolution as error:
+            reasons[space_id] = str(error)
+    gone = [space.id for space in schema.spaces if space.id in left]
+    with_them = {member.id: "vg" for member in schema.spaces if member.volume_group in gone and member.id not in gone}
+    with_them |= {member.id: "thin_pool" for member in schema.spaces if member.thin_pool in gone and member.id not in (*gone, *with_them)}
+    with_them |= {cache.id: "lv" for cache in schema.spaces if cache.cache_of in (*gone, *with_them) and cache.id not in gone}
+    with_them |= {part.id: "zpool" for part in schema.spaces if part.zpool in gone and part.id not in gone}
+    said = [(name, f"there is no room for it: {reasons[name].removeprefix('No plan').lstrip(',: ')}") for name in gone]
+    said += [(name, f"its {where} is left out") for name, where in with_them.items()]
+    return replace(solved, left_out=(*said, *_without_room(solved, nothing_left)))
+
+
+def _without(schema: Schema, names: Sequence[str]) -> Schema:
+    """Return a schema without some spaces and what is in them."""
+    if not names:
+        return schema
+    gone = {space.id for space in schema.spaces if {space.id, space.volume_group, space.thin_pool, space.mirror_of} & set(names)}
+    spaces = tuple(
+        replace(space, contains=tuple(member for member in space.contains if member not in names))
+        for space in schema.spaces
+        if space.id not in gone and not {space.cache_of, space.zpool} & gone
+    )
+    return replace(schema, spaces=spaces)
+
+
+def _without_room(solved: _Solved, nothing_left: str) -> list[tuple[str, str]]:
+    """Return the spaces that came out at nothing, with the reason: they have no minimum. `nothing_left` is why there was no room."""
+    spaces, volumes = solved.schema.spaces, solved.allocation.volumes
+    there = {piece.space for piece in solved.allocation.pieces if piece.size > 0} | {at for at, size in volumes.items() if size > 0}
+    return [
+        (space.id, _why_nothing(solved.schema, space, nothing_left))
+        for at, space in enumerate(spaces)
+        if at not in there and space.thin_pool is None and not (space.type is SpaceType.VOLUME_GROUP and space.contains)
+    ]
+
+
+def _why_nothing(schema: Schema, space: Space, nothing_left: str) -> str:
+    if space.volume_group is not None:
+        extent = schema.by_id(space.volume_group).extent_size
+        if space.max_size is not None and space.max_size < extent:
+            return f"its maximum of {space.max_size} MiB is less than an extent of {space.volume_group}, which has {extent} MiB"
+    return nothing_left if space.allowed else "no disk of this machine is left for it"
+
+
+def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
+    allocation = solved.allocation
+    warnings = [*solved.schema.warnings, *solved.warnings, *allocation.warnings]
+    for position, size in allocation.off_preferred.items():
+        readable = f" ({format_mib(size)})" if size >= 1024 else ""
+        warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB{readable} do not fit on its preferred disks")
+    if not allocation.proven:
+        warnings.append(_unproven(solved.schema, allocation))
+    full = [] if not solved.schema.flat else _without_room_for_table(hardware, allocation)
+    if full:
+        warnings.append(
+            f"no room is left for a partition table on {', '.join(full)}, as lvs straight on disks are planned without overhead;"
+            " to carry the plan out put them into a vg or reserve 2 MiB"
+        )
+    warnings.extend(_too_small(hardware, solved))
+    warnings.extend(_overcommitted(solved))
+    warnings.extend(_at_risk(solved))
+    warnings.extend(_mixed_blocks(hardware, solved))
+    warnings.extend(_what_is_there(hardware, allocation))
+    return warnings
+
+
+def _what_is_there(hardware: Hardware, allocation: Allocation) -> list[str]:
+    """Return warnings about disks that something new is planned on though something is there that no plan made."""
+    taken = sorted({piece.disk for piece in allocation.pieces if piece.start is None and piece.size > 0})
+    there = [(hardware.disks[disk].id, not_empty(hardware.disks[disk])) for disk in taken]
+    return [f"{name} is not empty, there is {what} on it; it stays until wipe names the disk" for name, what in there if what]
+
+
+def _too_small(hardware: Hardware, solved: _Solved) -> Iterator[str]:
+    """Give a warning for each partition of those spread over disks that is too small for what is to lie on it."""
+    for piece in solved.allocation.pieces:
+        space = solved.schema.spaces[piece.space]
+        if space.type is SpaceType.PARTITIONS and piece.start is None:
+            least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+            if 0 < piece.size < least:
+                yield (
+                    f"{space.id}: its partition on {hardware.disks[piece.disk].id} has {piece.size} MiB, of the {least} MiB that what lies"
+                    " there takes, so it cannot be made; let it be smaller, or use fewer disks"
+                )
+
+
+def _disks_to_take_in(hardware: Hardware) -> list[str]:
+    return [
+        f"use {one.disk.id} ({format_mib(one.disk.size)}), too, which {one.reason}: eligible: [{', '.join(one.kinds)}]"
+        for one in hardware.left_out
+        if one.kinds
+    ]
+
+
+def _overcommitted(solved: _Solved) -> list[str]:
+    """Return warnings about thin pools whose volumes seem to have more than there is."""
+    warnings = []
+    for position, pool in enumerate(solved.schema.spaces):
+        if pool.type is SpaceType.THIN_POOL and position in solved.allocation.volumes:
+            size = pool_parts(solved.schema, solved.allocation, position).size
+            inside = [space for space in solved.schema.spaces if space.thin_pool == pool.id]
+            given_out = sum(space.min_size for space in inside)
+            if given_out > size:
+                says = (
+                    f"{pool.id}: {listed([space.id for space in inside])} may come to {format_mib(given_out)}, {given_out / size:.2f} times"
+                )
+                warnings.append(f"{says} the {format_mib(size)} that there are; when they are full, writes to all its volumes fail")
+    return warnings
+
+
+def _at_risk(solved: _Solved) -> list[str]:
+    """Return warnings about caches that hold the only copy of what was written, on one disk."""
+    made = {piece.space for piece in solved.allocation.pieces if piece.size > 0}
+    return [
+        f"{space.id}: with writeback what is written to {space.cache_of} is at first on this one disk only, and lost with it; "
+        "mirror: required puts it on two"
+        for at, space in enumerate(solved.schema.spaces)
+        if space.cache_of is not None and space.cache_mode == WRITEBACK and at in made and not _is_mirrored(space)
+    ]
+
+
+def _is_mirrored(space: Space) -> bool:
+    return space.type is SpaceType.RAID and space.level is not RaidLevel.RAID0
+
+
+def _unproven(schema: Schema, allocation: Allocation) -> str:
+    names = [schema.spaces[position].id for position in allocation.open_level]
+    level = f"the level of {', '.join(names[:_FEW])}{' and others' if len(names) > _FEW else ''}" if names else "the sizes"
+    gap = f"up to {allocation.gap:.1%} more" if allocation.gap >= _NEGLIGIBLE else "a little more"
+    return f"the plan is not proven to be the best: the search ended at its limits with {level} open, where {gap} may be possible"
+
+
+def _mixed_blocks(hardware: Hardware, solved: _Solved) -> list[str]:
+    """Return warnings about vgs on disks of different logical blocks: a file system made for the smaller ones fails on the larger."""
+    blocks: dict[int, set[int]] = {}
+    for piece in solved.allocation.pieces:
+        blocks.setdefault(piece.space, set()).add(hardware.disks[piece.disk].logical_block)
+    return [
+        f"{solved.schema.spaces[position].id}: its disks have logical blocks of {listed([str(size) for size in sorted(sizes)])} bytes,"
+        " which LVM only joins when told to; keep them apart with disks or best_with_disks and logical_block"
+        for position, sizes in blocks.items()
+        if solved.schema.spaces[position].type is SpaceType.VOLUME_GROUP and len(sizes) > 1
+    ] + list(_larger_blocks(solved.schema, blocks))
+
+
+def _larger_blocks(schema: Schema, blocks: Mapping[int, set[int]]) -> Iterator[str]:
+    """Give warnings about caches on disks with larger logical blocks than those that they cache: what is cached gets them, too."""
+    on = {schema.spaces[position].id: max(sizes) for position, sizes in blocks.items()}
+    for space in schema.spaces:
+        if space.cache_of is None or space.id not in on:
+            continue
+        group = schema.by_id(schema.by_id(space.cache_of).volume_group or "")
+        slow = [on[name] for name in (group.id, *group.contains) if name in on]
+        if slow and on[space.id] > max(slow):
+            yield (
+                f"{space.id}: its disk has logical blocks of {on[space.id]} bytes, that of {space.cache_of} of {max(slow)}; a file system"
+                " made for these cannot be mounted any more once it is cached, so choose another disk for the cache"
+            )
+
+
+def _without_room_for_table(hardware: Hardware, allocation: Allocation) -> list[str]:
+    used = [0] * len(hardware.disks)
+    for piece in allocation.pieces:
+        used[piece.disk] += piece.size
+    return [disk.id for disk, size in zip(hardware.disks, used, strict=True) if size > disk.size - 2]

@@ -1,0 +1,503 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From a machine and a schema to areas, demands, pools and boot partitions."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ....module_utils._storage import btrfs, cache, gpt, overhead, thin, zfs
+from ....module_utils._storage.filesystems import made_on
+from ....module_utils._storage.raid import RaidLevel, data_legs
+from ..._common.errors import Mistakes
+from ..model import Disk, Hardware, Schema, Space, SpaceType
+from .kept import Kept, find_kept
+from .model import Area, BootPartition, Demand, GrowthOrder, Kind, Pool, PreferredAreas, Problem
+from .relations import relations_of
+
+_BOOT_PARTITIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
+_BOOT_MOUNTS = ("/boot", "/")
+
+
+def canonical_order(disks: Sequence[Disk]) -> list[int]:
+    """Return the positions of the disks in the order that decides ties: by path of attachment, else by id; never by sdX.
+
+    Digits count as numbers, so that the tenth port comes after the second.
+    """
+    paths = [_natural(disk.path) for disk in disks]
+    # Paths are the same from machine to machine, ids are not, so that each would be taken apart for this once.
+    decided = len(set(paths)) == len(paths)
+    return sorted(range(len(disks)), key=lambda position: (paths[position], () if decided else _natural(disks[position].id)))
+
+
+def formulate(hardware: Hardware, schema: Schema, reserve: int = 0) -> Problem:
+    """Return the problem that a machine and a schema pose; `reserve` MiB of every disk stay free.
+
+    Raises InputError when data is to be kept that cannot be planned around.
+    """
+    kept = find_kept(hardware, schema)
+    areas = tuple(_areas(hardware, schema, kept, reserve))
+    builder = _Builder(hardware, schema, kept, areas)
+    return builder.problem()
+
+
+@functools.lru_cache(maxsize=4096)
+def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    # Compared by their length and then as text, numbers of any length are in their order without being made into numbers.
+    numbers_and_words = [(number.lstrip("0"), word) for number, word in re.findall(r"([0-9]+)|([^0-9]+)", text)]
+    return tuple((1, 0, word) if word else (0, len(number), number) for number, word in numbers_and_words)
+
+
+def _areas(hardware: Hardware, schema: Schema, kept: Kept, reserve: int) -> Iterable[Area]:
+    head, tail = (0, 0) if schema.flat else (gpt.HEAD, gpt.TAIL)
+    for position in canonical_order(hardware.disks):
+        start, gaps = head, []
+        for piece in sorted((piece for piece in kept.pieces if piece.disk == position), key=lambda piece: piece.start or 0):
+            begin = piece.start or 0
+            gaps.append((start, begin - start))
+            start = max(start, begin + piece.size)
+        gaps.append((start, hardware.disks[position].size - tail - start))
+        yield from (Area(position, begin, size) for begin, size in _less(gaps, reserve) if size > 0)
+
+
+def _less(gaps: Sequence[tuple[int, int]], reserve: int) -> list[tuple[int, int]]:
+    # What is to stay free is taken from the end of the disk.
+    left, result = reserve, []
+    for begin, size in reversed(gaps):
+        taken = min(left, max(size, 0))
+        left -= taken
+        result.append((begin, size - taken))
+    return result[::-1]
+
+
+class _Builder:
+    """Turns spaces into demands one after the other; only `problem` is for others."""
+
+    def __init__(self, hardware: Hardware, schema: Schema, kept: Kept, areas: tuple[Area, ...]) -> None:
+        self._hardware, self._schema, self._kept, self._areas = hardware, schema, kept, areas
+        self._demands: list[Demand] = []
+        self._pools: list[Pool] = []
+        self._demands_of: dict[int, list[int]] = {}
+        self._pool_of: dict[int, int] = {}
+        self._sections: dict[tuple[int, tuple[int, ...], PreferredAreas], int] = {}
+        self._areas_known: dict[tuple[frozenset[int], int], tuple[int, ...]] = {}
+        self._mistakes = Mistakes()
+        self._warnings: list[str] = list(kept.warnings)
+
+    def problem(self) -> Problem:
+        spaces = self._schema.spaces
+        for position, space in enumerate(spaces):
+            if _may_be_cut(space):
+                self._pool(position, space)
+        for position, space in enumerate(spaces):
+            if position not in self._kept.spaces:
+                self._demand(position, space)
+        self._mistakes.check()
+        members: dict[tuple[Kind, int | None], list[int]] = {}
+        for at, demand in enumerate(self._demands):
+            members.setdefault((demand.kind, demand.pool), []).append(at)
+        for pool in range(len(self._pools)):
+            self._close_pool(pool, tuple(members.get((Kind.VOLUME, pool), ())), tuple(members.get((Kind.LEGS, pool), ())))
+        boot_partitions = tuple(self._boot_partitions())
+        return Problem(
+            areas=self._areas,
+            demands=tuple(self._demands),
+            pools=tuple(self._pools),
+            boot_partitions=boot_partitions,
+            kept=self._kept.pieces,
+            kept_volumes=tuple(self._kept.volumes.items()),
+            disk_names=tuple(disk.id for disk in self._hardware.disks),
+            disk_sizes=tuple(disk.size for disk in self._hardware.disks),
+            restrictions=tuple(
+                (space.wish, space.disks_given or "disks")
+                for space in self._schema.spaces
+                if len(space.allowed) < len(self._hardware.disks) and (space.volume_group is None or space.disks_given)
+            ),
+            warnings=tuple(self._warnings),
+            relations=tuple(relations_of(self._schema, self._areas, self._demands, self._pools, self._kept.pieces)),
+        )
+
+    def _pool(self, position: int, space: Space) -> None:
+        if position in self._kept.spaces and space.type is not SpaceType.VOLUME_GROUP:
+            return
+        group = space.type is SpaceType.VOLUME_GROUP
+        kept = position in self._kept.spaces
+        least = _least_device(space) if space.type is SpaceType.PARTITIONS else 0
+        self._pool_of[position] = len(self._pools)
+        self._pools.append(
+            Pool(
+                name=space.id,
+                space=position,
+                extent_size=space.extent_size if group else 1,
+                metadata_size=overhead.pv_head(self._encrypted(space)) if group else 0,
+                areas=() if kept or self._arrays_in(space) else self._allowed(space, least),
+                preferred=self._preferred_areas(space),
+                max_pvs=space.max_pvs,
+                lo=self._least_of_group(space) if group and not kept else 0,
+                hi=self._most_of_group(space) if group and not kept else None,
+                kept=self._kept.extents.get(position, 0),
+                least=least,
+            )
+        )
+
+    def _least_of_group(self, group: Space) -> int:
+        # What boots is there, as in `_volume`; volumes see to that by themselves.
+        has_room = group.max_size is None or group.max_size >= group.extent_size
+        empty = all(member.volume_group != group.id for member in self._schema.spaces) and not self._arrays_in(group)
+        return max(group.min_size, group.extent_size) if group.boot and empty and has_room else group.min_size
+
+    def _most_of_group(self, group: Space) -> int | None:
+        # A maximum between two extents gives way to the minimum, as that of a volume does.
+        if group.max_size is None or group.max_size < group.min_size:
+            return group.max_size
+        return max(group.max_size, _in_extents(group.min_size, group.extent_size))
+
+    def _encrypted(self, group: Space) -> bool:
+        return group.encrypt or any(member.encrypt for member in self._schema.spaces if member.volume_group == group.id)
+
+    def _demand(self, position: int, space: Space) -> None:
+        if space.copy_of is not None and (first := self._siblings(space)[0]) != position:
+            self._demands_of[position] = self._demands_of[first]
+        elif space.type is SpaceType.RAID:
+            self._raid(position, space)
+        elif space.type is SpaceType.BTRFS:
+            self._btrfs(position, space)
+        elif space.type is SpaceType.ZPOOL:
+            self._zpool(position, space)
+        elif space.type is SpaceType.THIN_POOL:
+            self._thin_pool(position, space)
+        elif space.type is SpaceType.LOGICAL_VOLUME or (space.type is SpaceType.PARTITIONS and not space.per_disk):
+            self._volume(position, space)
+        elif space.type in (SpaceType.PARTITION, SpaceType.PARTITIONS):
+            self._partition(position, space)
+        elif space.type in _BOOT_PARTITIONS and not self._carriers():
+            self._lone_boot_partition(position, space)
+
+    def _siblings(self, space: Space) -> tuple[int, ...]:
+        """Return the spaces that are copies of one as this is, and are not there yet; all of them have one demand."""
+        if space.copy_of is None:
+            return ()
+        return tuple(at for at, other in enumerate(self._schema.spaces) if other.copy_of == space.copy_of and at not in self._kept.spaces)
+
+    def _partition(self, position: int, space: Space) -> None:
+        least = _least_device(space)
+        areas = self._allowed(space)
+        if space.copy_of is not None:
+            # Legs are of one size and on different disks, as copies are to be.
+            copies = self._siblings(space)
+            self._add(position, space, Kind.LEGS, least=least, areas=areas, legs=len(copies), copies=copies)
+            return
+        if space.legs:
+            self._add(position, space, Kind.LEGS, least=least, areas=areas, legs=space.legs)
+            return
+        if not space.per_disk or (space.min_size and not areas):
+            self._add(position, space, Kind.SINGLE, least=least, areas=areas)
+            return
+        for disk in sorted({self._areas[area].disk for area in areas}, key=self._rank):
+            self._add(position, space, Kind.SINGLE, least=least, areas=tuple(area for area in areas if self._areas[area].disk == disk))
+
+    def _raid(self, position: int, space: Space) -> None:
+        level = space.level or RaidLevel.RAID1
+        unit = max(1, data_legs(level, space.legs))
+        metadata = overhead.md_metadata(space.boot)
+        groups = [at for at, group in enumerate(self._schema.spaces) if group.type is SpaceType.VOLUME_GROUP and space.id in group.contains]
+        least = overhead.least_array(_least_device(space), metadata, unit)
+        copies = self._siblings(space)
+        each = max(1, len(copies))
+        self._add(
+            position,
+            space,
+            Kind.LEGS,
+            least=least,
+            areas=self._allowed(space),
+            unit=unit,
+            legs=(space.legs + space.spares) * each,
+            spares=space.spares * each,
+            copies=copies,
+            reserve=metadata,
+            metadata_size=overhead.array_pv_head(unit, self._encrypted(self._schema.spaces[groups[0]])) if groups else 0,
+            pool=self._pool_of[groups[0]] if groups else None,
+        )
+
+    def _btrfs(self, position: int, space: Space) -> None:
+        unit = max(1, btrfs.data_legs(space.level or RaidLevel.RAID1, space.legs))
+        least = _least_device(space) * unit
+        self._add(position, space, Kind.LEGS, least=least, areas=self._allowed(space), unit=unit, legs=space.legs)
+
+    def _zpool(self, position: int, space: Space) -> None:
+        """Add a pool with bounds of what its devices have beside copies and parity, on which there is the room that is asked for."""
+        shape = space.shape
+        unit = max(1, shape.data_legs)
+        data = max(space.min_size, 1)
+        least = zfs.leg_for(shape, data, space.ashift) * unit
+        most = None if space.max_size is None else max(least, zfs.largest_leg(shape, space.max_size, space.ashift) * unit)
+        gross = replace(space, min_size=least, max_size=most)
+        self._add(
+            position,
+            gross,
+            Kind.LEGS,
+            least=zfs.LEAST_LEG * unit,
+            areas=self._allowed(space),
+            unit=unit,
+            legs=shape.legs + space.spares,
+            spares=space.spares,
+            own=max(0, least - data) if space.min_size else 0,
+            own_for="what ZFS keeps free and for itself",
+        )
+
+    def _volume(self, position: int, space: Space) -> None:
+        if space.volume_group is None:
+            # What boots is there: a disk on which it may grow from nothing would have no boot partition.
+            holds_something = made_on(space.fs_type, space.mount) or space.encrypt or space.boot
+            least = _least_device(space) if holds_something else 0
+            self._add(position, space, Kind.VOLUME, least=least, pool=self._pool_of[position])
+            return
+        owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
+        pool = self._section(owner, space)
+        # A vg is encrypted below its volumes.
+        least = overhead.least_device(made_on(space.fs_type, space.mount), encrypted=False)
+        extent = self._schema.spaces[owner].extent_size
+        self._add(position, space, Kind.VOLUME, least=max(extent, least), unit=extent, pool=pool)
+
+    def _thin_pool(self, position: int, space: Space) -> None:
+        """Add a pool as a volume of its vg that is as large as the pool with all that LVM keeps for it, and as its volumes ask for."""
+        owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
+        extent = self._schema.spaces[owner].extent_size
+        data = max(extent, space.min_size, _least_for_volumes(self._schema, space, extent))
+        room = functools.partial(thin.room_for, extent=extent, chunk=space.chunk_size, metadata=space.metadata_size)
+        least = room(data)
+        most = None if space.max_size is None else max(least, room(space.max_size)) if space.max_size >= data else space.max_size
+        gross = replace(space, min_size=least, max_size=most)
+        self._add(
+            position, gross, Kind.VOLUME, least=extent, unit=extent, pool=self._section(owner, space), own=least - _in_extents(data, extent)
+        )
+
+    def _section(self, owner: int, space: Space) -> int:
+        """Return the pool of an lv: that of its vg, or a section of it when the lv may not use, or likes, only some of its disks."""
+        main = self._pools[self._pool_of[owner]]
+        areas = tuple(area for area in main.areas if self._areas[area].disk in space.allowed)
+        tiers = self._preferred_areas(space) or main.preferred
+        if (areas, tiers) == (main.areas, main.preferred):
+            return self._pool_of[owner]
+        if not main.areas:
+            self._warnings.append(f"{space.id}: the vg {main.name} does not choose its disks, so those of {space.id} have no effect")
+            return self._pool_of[owner]
+        if main.lo or main.hi is not None or main.max_pvs is not None:
+            bounded = "disks and best_with_disks of an lv cannot be combined with min_size, max_size or max_pvs of its vg"
+            self._mistakes.add(space.place, f"{bounded} ({main.name}); give them to the vg")
+            return self._pool_of[owner]
+        key = (owner, areas, tiers)
+        if key not in self._sections:
+            self._sections[key] = len(self._pools)
+            self._pools.append(dataclasses.replace(main, areas=areas, preferred=tiers, kept=0))
+        return self._sections[key]
+
+    def _lone_boot_partition(self, position: int, space: Space) -> None:
+        # Nothing says what boots, so it lies once, on the first disk with room.
+        never_grows = dataclasses.replace(space, weight=0.0)
+        areas = self._allowed(space)
+        least = max((self._boot_partition_size(space, area) for area in areas), default=1)
+        self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas, floor=self._least_boot_partition(space))
+
+    def _add(
+        self,
+        position: int,
+        space: Space,
+        kind: Kind,
+        *,
+        least: int,
+        areas: tuple[int, ...] = (),
+        unit: int = 1,
+        legs: int = 1,
+        spares: int = 0,
+        reserve: str = "",
+        metadata_size: int = 0,
+        pool: int | None = None,
+        own: int = 0,
+        own_for: str = "its metadata and their spare",
+        copies: tuple[int, ...] = (),
+        floor: int | None = None,
+    ) -> None:
+        lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
+        self._demands_of.setdefault(position, []).append(len(self._demands))
+        self._demands.append(
+            Demand(
+                name=space.wish,
+                space=position,
+                kind=kind,
+                lo=lo,
+                hi=space.max_size,
+                unit=unit,
+                weight=space.weight,
+                growth_order=_growth_order(
+                    space,
+                    self._pools[pool].preferred if kind is Kind.VOLUME and pool is not None else self._preferred_areas(space),
+                    pool,
+                    kind,
+                ),
+                areas=areas,
+                preferred=self._preferred_areas(space),
+                legs=legs,
+                spares=spares,
+                reserve=reserve,
+                metadata_size=metadata_size,
+                pool=pool,
+                own=own,
+                own_for=own_for,
+                copies=copies,
+                floor=min(lo, least if floor is None else floor),
+            )
+        )
+
+    def _close_pool(self, position: int, volumes: tuple[int, ...], arrays: tuple[int, ...]) -> None:
+        """Give the pool its members, the demands at these positions.
+
+        What is free in a vg is a volume of its own that grows last, or first if it is the only one.
+        """
+        pool = self._pools[position]
+        space = self._schema.spaces[pool.space]
+        if space.type is SpaceType.VOLUME_GROUP and position == self._pool_of[pool.space]:
+            empty = all(member.volume_group != space.id for member in self._schema.spaces)
+            turn = _growth_order(space, pool.preferred, None, Kind.VOLUME) if empty else GrowthOrder.LEFTOVER
+            turn = turn if space.weight > 0 else GrowthOrder.NEVER
+            volumes = (*volumes, len(self._demands))
+            self._demands.append(
+                Demand(
+                    pool.name,
+                    None,
+                    Kind.VOLUME,
+                    0,
+                    None,
+                    unit=pool.extent_size,
+                    weight=space.weight or 1.0,
+                    growth_order=turn,
+                    pool=position,
+                )
+            )
+        self._pools[position] = dataclasses.replace(pool, volumes=volumes, arrays=arrays)
+
+    def _boot_partitions(self) -> Iterable[BootPartition]:
+        carriers = self._carriers()
+        if not carriers:
+            return
+        for position, space in enumerate(self._schema.spaces):
+            if space.type in _BOOT_PARTITIONS and position not in self._kept.spaces:
+                yield self._boot_partition(position, space, carriers)
+
+    def _boot_partition(self, position: int, space: Space, carriers: Sequence[int]) -> BootPartition:
+        pools = {pool for carrier in carriers for pool in self._pools_under(carrier)}
+        solid = [at for carrier in carriers for at in self._demands_of.get(carrier, []) if self._demands[at].kind is not Kind.VOLUME]
+        arrays = [at for pool in pools for at in self._pools[pool].arrays]
+        groups = {self._pools[pool].space for pool in pools}
+        return BootPartition(
+            name=space.id,
+            space=position,
+            sizes=tuple((area, self._boot_partition_size(space, area)) for area in self._allowed(space)),
+            demands=tuple(sorted({*solid, *arrays})),
+            pools=tuple(sorted(pools)),
+            disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
+            floor=self._least_boot_partition(space),
+        )
+
+    def _pools_under(self, position: int) -> set[int]:
+        """Return the pools whose parts make a disk boot: those of a vg or what may be cut, of an lv the one that it is a share of."""
+        own = {at for at, pool in enumerate(self._pools) if pool.space == position}
+        shares = {self._demands[at].pool for at in self._demands_of.get(position, []) if self._demands[at].kind is Kind.VOLUME}
+        return own | {pool for pool in shares if pool is not None}
+
+    def _carriers(self) -> list[int]:
+        """Return the spaces that boot: what says so, else what is mounted at /boot, else at /."""
+        spaces = self._schema.spaces
+        asked = [at for at, space in enumerate(spaces) if space.boot and space.type not in _BOOT_PARTITIONS]
+        if asked:
+            return self._on_disks(asked)
+        for mount in _BOOT_MOUNTS:
+            mounted = [at for at, space in enumerate(spaces) if mount in space.mounts]
+            if mounted:
+                return self._on_disks(mounted)
+        return []
+
+    def _on_disks(self, positions: Sequence[int]) -> list[int]:
+        """Return spaces with the pools of those that are thin volumes in the place of these: that is what lies on disks."""
+        spaces = self._schema.spaces
+        pools = {space.id: at for at, space in enumerate(spaces) if space.type is SpaceType.THIN_POOL}
+        return list(dict.fromkeys(pools.get(spaces[at].thin_pool or "", at) for at in positions))
+
+    def _least_boot_partition(self, space: Space) -> int:
+        """Return the least size that a boot partition has on every area."""
+        return max((self._least_on(space, area) for area in self._allowed(space)), default=1)
+
+    def _least_on(self, space: Space, area: int) -> int:
+        if space.type is not SpaceType.ESP:
+            return 1
+        return overhead.esp_minimum(self._hardware.disks[self._areas[area].disk].logical_block)
+
+    def _boot_partition_size(self, space: Space, area: int) -> int:
+        least = self._least_on(space, area)
+        wanted = max(_default_size(space), least)
+        if space.max_size is None or space.max_size >= wanted:
+            return wanted
+        warning = f"{space.id}: {space.max_size} MiB are less than the {least} MiB that FAT32 needs on a disk with such blocks"
+        if space.max_size < least and warning not in self._warnings:
+            self._warnings.append(warning)
+        return space.max_size
+
+    def _arrays_in(self, space: Space) -> bool:
+        return any(member.type is SpaceType.RAID and member.id in space.contains for member in self._schema.spaces)
+
+    def _allowed(self, space: Space, least: int = 0) -> tuple[int, ...]:
+        """Return the areas that a space may use, of at least so many MiB. Most spaces may use the same ones, so they are found once."""
+        taken = {piece.disk for piece in self._kept.pieces if space.copy_of and self._schema.spaces[piece.space].copy_of == space.copy_of}
+        key = space.allowed - taken if taken else space.allowed, least
+        if key not in self._areas_known:
+            self._areas_known[key] = tuple(at for at, area in enumerate(self._areas) if area.disk in key[0] and area.size >= least)
+        return self._areas_known[key]
+
+    def _preferred_areas(self, space: Space) -> PreferredAreas:
+        return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.preferred_disks)
+
+    def _rank(self, disk: int) -> int:
+        return next(at for at, area in enumerate(self._areas) if area.disk == disk)
+
+
+def _may_be_cut(space: Space) -> bool:
+    if space.type is SpaceType.PARTITIONS:
+        return not space.per_disk
+    return space.type is SpaceType.VOLUME_GROUP or (space.type is SpaceType.LOGICAL_VOLUME and space.volume_group is None)
+
+
+def _least_for_volumes(schema: Schema, pool: Space, extent: int) -> int:
+    """Return how many MiB of room for data a thin pool needs at least, for its volumes to come to no more than is allowed."""
+    given_out = sum(_in_extents(space.min_size, extent) for space in schema.spaces if space.thin_pool == pool.id)
+    return math.ceil(given_out / pool.overcommit)
+
+
+def _in_extents(size: int, extent: int) -> int:
+    return -(-size // extent) * extent
+
+
+def _least_device(space: Space) -> int:
+    least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+    least = max(least, zfs.LEAST_LEG) if space.zpool is not None else least
+    return max(least, cache.LEAST) if space.cache_of is not None else least
+
+
+def _growth_order(space: Space, tiers: PreferredAreas, pool: int | None, kind: Kind) -> GrowthOrder:
+    if space.weight <= 0:
+        return GrowthOrder.NEVER
+    if kind is Kind.LEGS and pool is not None:
+        # What lies on the array grows; the array itself takes only what is left in the end.
+        return GrowthOrder.LEFTOVER
+    return GrowthOrder.PREFERRED if tiers else GrowthOrder.NORMAL
+
+
+def _default_size(space: Space) -> int:
+    default = overhead.ESP_DEFAULT if space.type is SpaceType.ESP else overhead.BIOS_GRUB
+    return space.min_size or min(default, space.max_size or default)

@@ -1,0 +1,150 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`lsblk -OJ`: block devices as a tree, what is built on a disk below it. Sizes are bytes with `-b`, else rounded text."""
+
+from __future__ import annotations
+
+import math
+import re
+import typing as t
+from collections.abc import Iterator, Mapping
+
+from ....module_utils._storage.units import MIB
+from ..._common.containers import ListOf, Row, Table, Values
+from ..._common.errors import Mistakes
+from ..._common.kinds import Anything, Kind, Text, Whole
+from .machine import Facts, Recorded, RecordedDisk, whole
+
+_SECTOR = 512
+_UNITS = {letter: 1024**power for power, letter in enumerate("BKMGTPE")}
+_SIZE = re.compile(r"([0-9]+(?:[.,][0-9]+)?)([BKMGTPE])")
+_ROUNDING = 0.05
+"""lsblk rounds to a tenth of the unit, up or down."""
+
+
+class _Bytes(Kind):
+    """Bytes, or lsblk's text, of which the least that it can stand for is taken."""
+
+    wanted, blank = "a number of bytes, or lsblk's text such as '447.1G'", 0
+
+    def read(self, value: t.Any) -> int:
+        """Return the bytes."""
+        found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+        if found is not None:
+            least = float(found[1].replace(",", ".")) - (_ROUNDING if found[2] != "B" else 0)
+            return max(0, math.floor(least * _UNITS[found[2]]))
+        number = whole(value)
+        return number if number is not None else self.refuse(value)
+
+
+class _Flag(Kind):
+    """True or false, as lsblk writes it: before 2.37 as text."""
+
+    wanted, blank = "true, false, 0 or 1", False
+
+    def read(self, value: t.Any) -> bool:
+        """Return the truth."""
+        return value in (True, "1") if value in (True, False, "0", "1") else self.refuse(value)
+
+
+_DEVICE = Table(
+    "a block device",
+    [
+        Row("name", Text(filled=True), required=True),
+        Row("size", _Bytes(), required=True),
+        *(Row(key, Text()) for key in ("path", "type", "wwn", "serial", "model", "vendor", "tran", "pttype", "fstype", "rev", "id-link")),
+        *(Row(key, _Flag()) for key in ("rota", "rm", "ro")),
+        *(Row(key, Whole(0, digits=True)) for key in ("log-sec", "phy-sec", "opt-io")),
+        Row("children", Anything()),
+        Row("mountpoints", Anything()),
+        Row("mountpoint", Anything()),
+    ],
+    others=True,
+)
+_OUTPUT = Table("what lsblk prints", [Row("blockdevices", ListOf(_DEVICE, "block devices"), required=True)], others=True)
+
+
+def read(data: t.Any) -> Recorded:
+    """Return the machine; raises InputError with all that is wrong."""
+    mistakes = Mistakes()
+    values = _OUTPUT.read_nested(data, "", mistakes)
+    mistakes.check()
+    disks = [device for device in values["blockdevices"] if device["type"] == "disk"]
+    rounded = any(isinstance(device.get("size"), str) and not device["size"].isdecimal() for device in data["blockdevices"])
+    warnings = ("lsblk was run without -b, so sizes are the smallest that its rounded figures allow",) if rounded else ()
+    return Recorded(
+        source="lsblk",
+        disks=tuple(_disk(device) for device in disks),
+        unknown=("what is on disks that neither udev nor root examined",),
+        warnings=warnings,
+    )
+
+
+def _disk(values: Values) -> RecordedDisk:
+    below = list(_below(values["children"]))
+    mounts = [mount for device in [values, *below] for mount in _mounts(device)]
+    partitions = [found for child in below if child.get("type") == "part" and (found := _partition(child)) is not None]
+    content = sorted({str(device["fstype"]) for device in [values, *below] if device.get("fstype")})
+    # What is active on a disk uses it, be it mounted or not: a volume may be the disk of a guest.
+    active = any(device.get("type") not in (None, "part") for device in below)
+    more: Facts = {"partitions": partitions, "in_use": bool(mounts) or active, "empty": not (values["pttype"] or content or below)}
+    more |= {"mountpoints": _mounts(values)} if _mounts(values) else {}
+    more |= {"table": values["pttype"]} if values["pttype"] else {}
+    more |= {"read_only": values["ro"]} if values["ro"] is not None else {}
+    more |= {"firmware_revision": values["rev"].strip()} if values["rev"] else {}
+    more |= {"optimal_io": values["opt-io"]} if values["opt-io"] else {}
+    link = values["id-link"]
+    return RecordedDisk(
+        dev=values["path"] or f"/dev/{values['name']}",
+        size=values["size"],
+        wwn=values["wwn"],
+        links=(f"/dev/disk/by-id/{link}",) if link else (),
+        serial=values["serial"],
+        model=values["model"],
+        vendor=(values["vendor"] or "").strip() or None,
+        transport=values["tran"],
+        rotational=values["rota"],
+        logical_block=values["log-sec"] or None,
+        physical_block=values["phy-sec"] or None,
+        removable=values["rm"],
+        more=more,
+    )
+
+
+def _below(children: t.Any) -> Iterator[Mapping[str, t.Any]]:
+    stack = list(children) if isinstance(children, list) else []
+    while stack:
+        device = stack.pop(0)
+        if isinstance(device, Mapping):
+            yield device
+            more = device.get("children")
+            stack += more if isinstance(more, list) else []
+
+
+def _mounts(device: Mapping[str, t.Any]) -> list[str]:
+    found = device.get("mountpoints") or [device.get("mountpoint")]
+    return [mount for mount in (found if isinstance(found, (list, tuple)) else [found]) if isinstance(mount, str) and mount]
+
+
+def _partition(device: Mapping[str, t.Any]) -> Facts | None:
+    """Return a partition as disk_facts has it; None where lsblk is too old to tell where it begins."""
+    start, size = (whole(device.get(key)) for key in ("start", "size"))
+    number = re.search(r"(?<![0-9])([0-9]{1,9})\Z", str(device.get("name", "")))
+    if start is None or size is None:
+        return None
+    facts: Facts = {
+        "number": int(number[1]) if number else None,
+        "start": start * _SECTOR // MIB,
+        "start_bytes": start * _SECTOR,
+        "size": size // MIB,
+        "size_bytes": size,
+        "name": device.get("partlabel") or "",
+        "uuid": device.get("partuuid"),
+        "type": device.get("parttype"),
+        "fs_type": device.get("fstype"),
+        "label": device.get("label"),
+        "mountpoints": _mounts(device),
+    }
+    return {key: value for key, value in facts.items() if value is not None}

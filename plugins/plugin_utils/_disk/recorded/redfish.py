@@ -1,0 +1,145 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Redfish: Drive resources, and Volumes, which a RAID controller shows to the system instead of the drives that they are made of."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..._common.containers import ListOf, Row, Table, Values
+from ..._common.errors import Mistakes
+from ..._common.kinds import Anything, Number, Text, Whole, shown
+from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
+
+_IDENTIFIER = Table("an identifier", [Row("DurableName", Text()), Row("DurableNameFormat", Text())], others=True)
+_STATUS = Table("a status", [Row("State", Text())], others=True)
+_RESOURCE = [
+    Row("@odata.id", Text()),
+    Row("Id", Text(digits=True)),
+    Row("Name", Text()),
+    Row("CapacityBytes", Whole(0, digits=True)),
+    Row("BlockSizeBytes", Whole(0, digits=True)),
+    Row("Identifiers", ListOf(_IDENTIFIER, "identifiers")),
+    Row("Status", _STATUS),
+]
+_DRIVE = Table(
+    "a drive",
+    [*_RESOURCE, *(Row(key, Text()) for key in ("MediaType", "Protocol", "Model", "Manufacturer", "SerialNumber", "Revision"))],
+    others=True,
+)
+_VOLUME = Table("a volume", [*_RESOURCE, Row("RAIDType", Text()), Row("Links", Anything())], others=True)
+_SYSTEM = Table(
+    "a system",
+    [
+        Row("MemorySummary", Table("memory", [Row("TotalSystemMemoryGiB", Number(0))], others=True)),
+        Row("Boot", Table("boot", [Row("BootSourceOverrideMode", Text())], others=True)),
+    ],
+    others=True,
+)
+_MACHINE = Table(
+    "a machine of Redfish's",
+    [Row("drives", ListOf(_DRIVE, "drives"), default=()), Row("volumes", ListOf(_VOLUME, "volumes"), default=()), Row("system", _SYSTEM)],
+)
+_DEPTH = 6
+
+
+def read(data: t.Any) -> Recorded:
+    """Return the machine of drives alone, or of `{drives, volumes, system}`; raises InputError with all that is wrong."""
+    mistakes = Mistakes()
+    given = data if isinstance(data, Mapping) else {"drives": data}
+    if not isinstance(data, (Mapping, list)):
+        mistakes.add("", f"is {shown(data)}; must be a list of drives, or a mapping of drives, volumes and system")
+    values = _MACHINE.read_nested(given, "", mistakes)
+    mistakes.check()
+    volumes = [volume for volume in values["volumes"] if volume["CapacityBytes"]]
+    behind = {link for volume in volumes for link in _links(volume["Links"])}
+    drives = [drive for drive in values["drives"] if drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"]
+    seen = [drive for drive in drives if drive["@odata.id"] not in behind or not drive["@odata.id"]]
+    sizeless = [
+        _node(drive) for drive in values["drives"] if not drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"
+    ]
+    warnings = [f"Redfish gives no size for {name}, which is left out" for name in sizeless]
+    if len(seen) < len(drives):
+        warnings.append(f"{len(drives) - len(seen)} drives are hidden behind volumes of a controller; the system only sees the volumes")
+    if volumes and not behind:
+        warnings.append("volumes do not name their drives, so these count as disks too; give drives without them")
+    kinds = {drive["@odata.id"]: (drive["MediaType"], drive["Protocol"]) for drive in drives}
+    system = values["system"] or {}
+    memory = (system.get("MemorySummary") or {}).get("TotalSystemMemoryGiB")
+    mode = (system.get("Boot") or {}).get("BootSourceOverrideMode")
+    return Recorded(
+        source="Redfish",
+        disks=_with_names_of_their_own(
+            [(_drive(drive), drive) for drive in seen] + [(_volume(volume, kinds), volume) for volume in volumes]
+        ),
+        unknown=(IN_USE, CONTENTS, "device nodes"),
+        ram=int(memory * 1024) if memory else None,
+        firmware={"UEFI": "uefi", "Legacy": "bios"}.get(mode or ""),
+        warnings=tuple(warnings),
+    )
+
+
+def _links(value: t.Any, depth: int = _DEPTH) -> set[str]:
+    """Return the drives that a volume's links name."""
+    drives = value.get("Drives") if isinstance(value, Mapping) else None
+    entries = drives if isinstance(drives, list) and depth else []
+    return {str(entry["@odata.id"]) for entry in entries if isinstance(entry, Mapping) and "@odata.id" in entry}
+
+
+def _drive(values: Values) -> RecordedDisk:
+    return RecordedDisk(
+        dev=_node(values),
+        size=values["CapacityBytes"],
+        wwn=_wwn(values),
+        serial=values["SerialNumber"],
+        model=values["Model"],
+        vendor=values["Manufacturer"],
+        transport=values["Protocol"],
+        rotational={"HDD": True, "SMR": True, "SSD": False}.get(values["MediaType"] or ""),
+        logical_block=values["BlockSizeBytes"] or None,
+        more={"firmware_revision": values["Revision"]} if values["Revision"] else {},
+    )
+
+
+def _volume(values: Values, kinds: Mapping[str, tuple[str, str]]) -> RecordedDisk:
+    media = {kinds[link][0] for link in _links(values["Links"]) if link in kinds}
+    return RecordedDisk(
+        dev=_node(values),
+        size=values["CapacityBytes"],
+        wwn=_wwn(values),
+        model=values["Name"],
+        rotational=None if not media or None in media else media != {"SSD"},
+        logical_block=values["BlockSizeBytes"] or None,
+    )
+
+
+def _with_names_of_their_own(disks: list[tuple[RecordedDisk, Values]]) -> tuple[RecordedDisk, ...]:
+    """Return the disks, those of one name by their serial numbers or addresses: each controller counts its drives from 0."""
+    count = Counter(disk.dev for disk, _values in disks)
+    return tuple(
+        disk if count[disk.dev] == 1 else replace(disk, dev=str(values.get("SerialNumber") or values["@odata.id"] or disk.dev).strip("/"))
+        for disk, values in disks
+    )
+
+
+def _node(values: Values) -> str:
+    """Return a stand-in for the device node, which Redfish does not know: the name of the resource."""
+    return str(values["Id"] or values["Name"] or values["SerialNumber"] or "drive").replace(" ", "-")
+
+
+def _wwn(values: Values) -> str | None:
+    """Return the first identifier that udev makes a link of."""
+    for identifier in values["Identifiers"] or ():
+        name, kind = (identifier["DurableName"] or "").lower().replace(":", ""), identifier["DurableNameFormat"]
+        if kind == "NAA":
+            return f"0x{name.removeprefix('0x').removeprefix('naa.')}"
+        if kind == "EUI":
+            return f"eui.{name.removeprefix('0x').removeprefix('eui.').replace('-', '')}"
+        if kind == "UUID" and values.get("Protocol") == "NVMe":
+            return f"uuid.{name}"
+    return None

@@ -1,0 +1,230 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Recovery keys on the controller: created here, written to files that only their owner can read, and then handed to the host.
+
+    result = change_keys(call, containers, Folder(path, "db1"), shows=False)
+
+`call` runs a part of disk_keys on the host. The host asks for recovery keys; they are written and flushed; the host adds them, which leaves
+a mark in each header; a last part removes the marks and the keys that may go. If it is interrupted anywhere, the file has the key already:
+its name ends with `.new` until the host has confirmed it, and the next run hands the same key to the host.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+import typing as t
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...module_utils._storage.recovery_key import is_recovery_key, new_recovery_key
+from ...module_utils._storage.unlock import RECOVERY, why_no_key_file
+from .._common.files import create_file, make_folder, sync_folder
+
+Plain = dict[str, t.Any]
+Call = Callable[[Plain], Plain]
+"""Takes the option `hand_over` of the module, and returns its result."""
+
+_SLOTS = range(32)
+_FOR_THE_CONTROLLER = ("recovery_needed", "recovery_slots", "added")
+_MOST_EARLIER = 10000
+
+
+class Refused(Exception):
+    """Recovery keys cannot be kept or handed over; the text says why."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder for recovery keys, and the host that they are for."""
+
+    path: Path
+    host: str
+
+    def check(self, names: Sequence[str]) -> None:
+        """Create the folder where it is missing, and see that it takes a file for each container; raises Refused."""
+        files: dict[Path, str] = {}
+        for name in names:
+            other = files.setdefault(self.new(name), name)
+            if other != name:
+                raise Refused(f"containers: {other} and {name} would have recovery keys in files of the same name; give one another name")
+        try:
+            make_folder(self.path)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            raise Refused(f"recovery_key_directory: {self.path} cannot be written to: {error.strerror}") from error
+
+    def new(self, name: str) -> Path:
+        """Return the file of a key that is not confirmed yet."""
+        return self._file(name, "new")
+
+    def waiting(self, name: str) -> str | None:
+        """Return the key that an interrupted run has left in a file, None where there is none; raises Refused for anything else there."""
+        file = self.new(name)
+        try:
+            handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise Refused(f"{file} cannot be read: {error.strerror}; it should be a recovery key of an interrupted run") from error
+        with open(handle, encoding="utf-8", errors="replace") as opened:
+            found = os.fstat(opened.fileno())
+            text = opened.read(1024).removesuffix("\n") if stat.S_ISREG(found.st_mode) else ""
+        if not is_recovery_key(text):
+            raise Refused(f"{file} has no recovery key, although its name is that of one that an interrupted run has left; remove it")
+        if found.st_uid != os.geteuid():
+            raise Refused(f"{file} belongs to another user, who would know the key; remove it, or make it yours if you trust it")
+        problem = why_no_key_file(found.st_size, found.st_mode)
+        if problem is not None:
+            raise Refused(f"{file} {problem}")
+        return text
+
+    def write(self, name: str, key: str) -> None:
+        """Write a new key, down to the medium; raises Refused."""
+        try:
+            create_file(self.new(name), f"{key}\n")
+        except OSError as error:
+            raise Refused(f"recovery_key_directory: {self.new(name)} cannot be written: {error.strerror}") from error
+
+    def confirm(self, name: str, slot: int) -> Path:
+        """Give the file of a key its final name, HOST.CONTAINER.SLOT, and return it; raises Refused.
+
+        A file of that name, which may be of an earlier container, is kept under another one.
+        """
+        file = self._file(name, str(slot))
+        if not os.path.lexists(self.new(name)):
+            # Another run may have renamed it, so the file that is there may be the only copy of the key, and stays where it is.
+            raise Refused(f"{self.new(name)} is gone; another run may have renamed it, so run this again")
+        try:
+            if os.path.lexists(file):
+                earlier = (file.with_name(f"{file.name}.old{number}") for number in range(1, _MOST_EARLIER))
+                file.rename(next(path for path in earlier if not os.path.lexists(path)))
+            self.new(name).rename(file)
+            sync_folder(self.path)
+        except OSError as error:
+            raise Refused(f"{self.new(name)} has the recovery key in slot {slot}, but cannot be renamed: {error.strerror}") from error
+        return file
+
+    def _file(self, name: str, last: str) -> Path:
+        return self.path / ".".join([*(re.sub(r"[^A-Za-z0-9_-]+", "_", part) for part in (self.host, name)), last])
+
+
+def as_in_schema(containers: t.Any, schema: t.Any) -> t.Any:
+    """Return containers, which a host has described, with the methods that the schema lists for them; raises Refused for any others."""
+    rows = schema.get("luks") or [] if isinstance(schema, Mapping) else None
+    if not isinstance(containers, list) or not isinstance(rows, list):
+        raise Refused("containers: must be a list, and schema a static schema")
+    methods = {row.get("name"): row.get("unlock") for row in rows if isinstance(row, Mapping)}
+    named = [one if isinstance(one, Mapping) else {} for one in containers]
+    foreign = [one.get("name") for one in named if not methods.get(one.get("name"))]
+    if foreign:
+        raise Refused(f"containers: the schema lists no unlock for {foreign!r}. Nothing was changed.")
+    return [{**one, "unlock": methods[one["name"]]} for one in named]
+
+
+def with_recovery(containers: t.Any) -> list[str]:
+    """Return the names of the containers that list a recovery key; what is no container is for the module to refuse."""
+    listed = [one for one in containers if isinstance(one, Mapping)] if isinstance(containers, list) else []
+    methods = {str(one.get("name") or one.get("node") or one.get("device")): one.get("unlock") for one in listed}
+    return [
+        name
+        for name, unlock in methods.items()
+        if isinstance(unlock, list) and any(isinstance(method, Mapping) and method.get("method") == RECOVERY for method in unlock)
+    ]
+
+
+def change_keys(call: Call, asked: Sequence[str], folder: Folder | None, *, shows: bool, check_mode: bool = False) -> Plain:
+    """Return the result of disk_keys; `asked` are the containers that list a recovery key. Raises Refused.
+
+    Without a folder, and unless keys are to be shown, a run that needs one ends before anything is changed.
+    """
+    waiting = {name: key for name in asked if (key := folder.waiting(name)) is not None} if folder is not None else {}
+    # Where keys are neither kept nor shown, the run ends below, with what to do about it.
+    hand_over: Plain = {"part": "begin", "recovery_keys": waiting, "written": folder is not None or not shows}
+    begun = _checked(call(hand_over), asked)
+    needed, slots = begun["recovery_needed"], begun["recovery_slots"]
+    if begun.get("failed") or check_mode:
+        return _shown(begun, {}, None if folder is None else {})
+    if not needed:
+        return _shown(begun, {}, None if folder is None else {name: folder.confirm(name, slot) for name, slot in slots.items()})
+    if folder is None and not shows:
+        raise Refused(
+            f"{', '.join(needed)} would get a recovery key, and nothing says where it is to be kept: give recovery_key_directory, "
+            f"or say show_recovery_keys: true. Nothing was changed."
+        )
+    keys = _created(needed, waiting, slots, folder)
+    earlier = {name: key for name, key in waiting.items() if keys.get(name, key) != key}
+    hand_over = {**hand_over, "recovery_keys": {**waiting, **keys}, "earlier_keys": earlier}
+    added = _checked(call({**hand_over, "part": "add"}), asked)
+    if added.get("failed"):
+        return _shown(added, keys, {name: folder.new(name) for name in keys} if folder is not None else None)
+    finished = _checked(call({**hand_over, "part": "finish", "added": added["added"]}), asked)
+    result = _joined(added, finished, needed)
+    lost = [name for name in needed if name not in finished["recovery_slots"]]
+    if finished.get("failed") or lost:
+        says = {} if finished.get("failed") else {"failed": True, "msg": f"The new recovery key of {', '.join(lost)} does not open it"}
+        return _shown({**result, **says}, keys, {name: folder.new(name) for name in keys} if folder is not None else None)
+    files = {name: folder.confirm(name, slot) for name, slot in finished["recovery_slots"].items()} if folder is not None else None
+    return _shown(result, keys, files)
+
+
+def _created(needed: Sequence[str], waiting: Mapping[str, str], slots: Mapping[str, int], folder: Folder | None) -> dict[str, str]:
+    """Return a key for each container that needs one, all of them written."""
+    keys = {}
+    for name in needed:
+        if name in waiting and name not in slots:
+            keys[name] = waiting[name]
+            continue
+        keys[name] = new_recovery_key()
+        if folder is not None:
+            if name in slots:
+                folder.confirm(name, slots[name])
+            folder.write(name, keys[name])
+    return keys
+
+
+def _checked(result: Plain, asked: Sequence[str]) -> Plain:
+    """Return the result of the module with all that the controller reads of it; raises Refused where the host cannot have been asked."""
+    needed, slots = result.get("recovery_needed", []), result.get("recovery_slots", {})
+    added, keys = result.get("added", {}), result.get("recovery_keys")
+    if keys is not None or "recovery_key_files" in result:
+        raise Refused("The host has sent recovery keys, which only the controller creates. Nothing was written; do not trust this host.")
+    names = [*needed, *slots] if isinstance(needed, list) and isinstance(slots, dict) else [None]
+    foreign = [name for name in names if name not in asked]
+    if foreign:
+        raise Refused(f"The host names containers that were not asked for: {foreign!r}. Nothing was written; do not trust this host.")
+    rows = [*added.values()] if isinstance(added, dict) else [None]
+    numbers = [number for row in rows for number in (row if isinstance(row, list) else [None])]
+    wrong = [number for number in [*slots.values(), *numbers] if not _is_slot(number)]
+    if wrong:
+        raise Refused(f"The host names {wrong!r} as key slots, which are none. Nothing was written; do not trust this host.")
+    return {**result, "recovery_needed": list(dict.fromkeys(needed)), "recovery_slots": slots, "added": added}
+
+
+def _is_slot(number: t.Any) -> bool:
+    # Python takes True for the number 1.
+    return isinstance(number, int) and not isinstance(number, bool) and number in _SLOTS
+
+
+def _joined(added: Plain, finished: Plain, needed: Sequence[str]) -> Plain:
+    """Return one result of two parts. That new keys are confirmed belongs to adding them."""
+    own = [step for step in finished.get("steps", []) if not (step["kind"] == "confirm" and step["container"] in needed)]
+    diff = {**finished.get("diff", {}), "before": added.get("diff", {}).get("before", "")}
+    return {**finished, "steps": [*added.get("steps", []), *own], "diff": diff, "changed": True}
+
+
+def _shown(result: Plain, keys: Mapping[str, str], files: Mapping[str, Path] | None) -> Plain:
+    """Return the result for the user: with the keys, or with their files."""
+    told = {key: value for key, value in result.items() if key not in _FOR_THE_CONTROLLER}
+    if isinstance(told.get("invocation"), dict) and isinstance(told["invocation"].get("module_args"), dict):
+        given = {option: value for option, value in told["invocation"]["module_args"].items() if option != "hand_over"}
+        told["invocation"] = {**told["invocation"], "module_args": given}
+    if files is None:
+        return {**told, "recovery_keys": dict(keys)}
+    return {**told, "recovery_keys": {}, "recovery_key_files": {name: str(file) for name, file in files.items()}}

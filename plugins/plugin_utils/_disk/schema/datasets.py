@@ -1,0 +1,90 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The datasets and properties of a ZFS pool, as they are written."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ....module_utils._storage import zfs
+from ....module_utils._storage.filesystems import SWAP
+from ..._common.containers import ListOf, Row, Table, Values, refuse_doubles
+from ..._common.errors import Mistakes, Place, spelled
+from ..._common.kinds import Checked, Json, Kind, Size, shown
+from .mounts import Mount
+
+
+class Properties(Kind):
+    """Properties of ZFS by their names; on and off may be written as YAML's truths."""
+
+    wanted, blank = "properties of ZFS by their names, such as {compression: lz4, atime: off}", ()
+
+    def read(self, value: t.Any) -> tuple[tuple[str, str], ...]:
+        if not isinstance(value, Mapping):
+            self.refuse(value)
+        found = []
+        for name, given in value.items():
+            word = {True: "on", False: "off"}[given] if isinstance(given, bool) else str(given).strip()
+            says = zfs.why_no_property(str(name), word) if isinstance(given, (bool, int, str)) else f"{name} has {shown(given)}"
+            if says is not None:
+                raise ValueError(says)
+            found.append((str(name), word))
+        return tuple(sorted(found))
+
+    def json_schema(self) -> Json:
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": f"^({zfs.PROPERTY_PATTERN})$", "not": {"enum": sorted({*zfs.OWN_KEYS, *zfs.NOT_HERE})}},
+            "additionalProperties": {"type": ["string", "integer", "boolean"]},
+        }
+
+
+def _why_no_dataset(text: t.Any) -> str:
+    if isinstance(text, str) and zfs.is_dataset_name(text.strip()):
+        return ""
+    return f"is {shown(text)}; must be {zfs.DATASET_WANTED}"
+
+
+_DATASET = Table(
+    "a dataset",
+    [
+        Row(
+            "name",
+            Checked(_why_no_dataset, "", rf"^\s*{zfs.DATASET_PATTERN}\s*$", str.strip),
+            "Its path below the pool.",
+            required=True,
+        ),
+        Row("mount", Mount(), "Where it is mounted; by default below what it lies in."),
+        Row("quota", Size(), "The most that it and all in it may hold."),
+        Row("reservation", Size(), "What it has for itself, whatever others take."),
+        Row("properties", Properties(), "Its properties, as zfs has them.", default=()),
+    ],
+)
+
+
+class Datasets(Kind):
+    """The datasets of a ZFS pool; each name is that of one of them."""
+
+    blank: t.Any = ()
+    nested = True
+
+    def __init__(self) -> None:
+        self._list = ListOf(_DATASET, "datasets")
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[Values, ...]:
+        found: tuple[Values, ...] = self._list.read_nested(value, place, mistakes)
+        named = [(f"{spelled(place)}[{at}]", values) for at, values in enumerate(found)]
+        refuse_doubles(((where, values["name"]) for where, values in named), "name", mistakes)
+        for where, values in named:
+            if values["mount"] == SWAP:
+                mistakes.add(f"{where}.mount", "is 'swap'; a dataset holds files")
+            for key in ("quota", "reservation"):
+                if values[key] == 0:
+                    mistakes.add(f"{where}.{key}", "is 0; leave it out if there is to be none")
+        return found
+
+    def json_schema(self) -> Json:
+        return self._list.json_schema()

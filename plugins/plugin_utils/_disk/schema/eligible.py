@@ -1,0 +1,160 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which disks of a machine a plan may use: those that are the machine's own, free, and not asked for by name in vain.
+
+A disk that is in use, can be pulled out, is shared with other machines or is written in zones is left out with the reason, unless
+its kind is asked for (`eligible`). What can never be used (read-only, a second way to a disk that is there already) stays out.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from ....module_utils._storage.derived import salt_of_table
+from ..._common.containers import ListOf, read_all
+from ..._common.errors import InputError, Mistake
+from ..._common.kinds import Word
+from ..._common.words import listed
+from ..model import Disk, Hardware, LeftOutDisk
+
+Facts = Mapping[str, t.Any]
+
+
+class EligibleKind(StrEnum):
+    """Kinds of disks that a plan uses only where they are asked for."""
+
+    IN_USE = "in_use"
+    """Mounted, swap, or part of an active stack that no plan made."""
+    REMOVABLE = "removable"
+    USB = "usb"
+    SD_CARD = "sd_card"
+    ZONED = "zoned"
+    ISCSI = "iscsi"
+    FIBRE_CHANNEL = "fc"
+
+
+ELIGIBLE = ListOf(Word(EligibleKind), "kinds of disks", single=True)
+_MULTIPATH = "mpath"
+_MOST_NAMES = 3
+_MOST_WORDS = 4
+
+
+def parse_eligible(value: t.Any, place: str = "eligible") -> frozenset[EligibleKind]:
+    """Return the kinds of disks that may be used although a plan leaves them alone by default. Raises InputError."""
+    return frozenset(EligibleKind(word) for word in read_all(ELIGIBLE, [] if value is None else value, place))
+
+
+def kept_names(schema: t.Any) -> frozenset[str]:
+    """Return the ids of the spaces of a dynamic schema that keep their data: the disks that they are on are asked for."""
+    entries = schema if isinstance(schema, (list, tuple)) else ()
+    return frozenset(str(entry.get("id")) for entry in entries if isinstance(entry, Mapping) and entry.get("keep_data"))
+
+
+def qualify(hardware: Hardware, eligible: Collection[EligibleKind], kept: Collection[str] = (), place: str = "hardware") -> Hardware:
+    """Return the machine with the disks that a plan may use; the others stand in `left_out`. Expressions see only the former.
+
+    `kept` are the names of partitions and volumes that are to keep their data. Raises InputError when no disk is left.
+    """
+    left_out = tuple(_left_out(hardware.disks, frozenset(eligible), frozenset(kept)))
+    if not left_out:
+        return hardware
+    gone = {one.disk.id for one in left_out}
+    disks = tuple(disk for disk in hardware.disks if disk.id not in gone)
+    if not disks:
+        says = "; ".join(f"{one.disk.id} {one.reason}" for one in left_out[:_MOST_NAMES])
+        more = f"; and {len(left_out) - _MOST_NAMES} more" if len(left_out) > _MOST_NAMES else ""
+        raise InputError([Mistake(f"{place}.disks", f"no disk of this machine may be used: {says}{more}{_asking(left_out)}")])
+    return replace(hardware, disks=disks, facts={**hardware.facts, "disks": [disk.facts for disk in disks]}, left_out=left_out)
+
+
+def not_empty(disk: Disk) -> str:
+    """Return what is on a disk that the facts know not to be empty, in words; nothing where a plan made it, or nothing is known."""
+    facts = disk.facts
+    if facts.get("empty") is not False or made_by_a_plan(disk):
+        return ""
+    found = [_content(entry) for entry in _entries(facts, "content")]
+    partitions = len(_entries(facts, "partitions"))
+    if not found and (partitions or facts.get("table")):
+        found = [f"a partition table with {partitions} partitions"]
+    return listed(list(dict.fromkeys(found)), _MOST_WORDS)
+
+
+def made_by_a_plan(disk: Disk) -> bool:
+    """Return whether the table on a disk has the identity that disk_layout gives to those that it makes."""
+    return bool(disk.facts.get("table_uuid")) and salt_of_table(disk.id, str(disk.facts["table_uuid"])) is not None
+
+
+def _left_out(disks: Sequence[Disk], eligible: frozenset[EligibleKind], kept: frozenset[str]) -> Iterator[LeftOutDisk]:
+    first: dict[tuple[str, int], Disk] = {}
+    for disk in sorted(disks, key=lambda disk: not disk.facts.get("multipath")):
+        wwn = str(disk.facts.get("wwn") or "").lower()
+        other = first.setdefault((wwn, disk.size), disk) if wwn else disk
+        never = _never(disk, other)
+        doubts = [] if never else [doubt for doubt in _doubts(disk) if doubt[0] not in eligible]
+        if never:
+            yield LeftOutDisk(disk, never)
+        elif doubts and not _holds_one_of(disk, kept):
+            yield LeftOutDisk(disk, " and ".join(says for _kind, says in doubts), tuple(kind.value for kind, _says in doubts))
+
+
+def _never(disk: Disk, other: Disk) -> str:
+    if other is not disk:
+        return f"is a second path to {other.id}, or a disk with the same identity (both have the wwn {disk.facts['wwn']})"
+    if disk.facts.get("read_only"):
+        return "is read-only"
+    multipath = [entry for entry in _entries(disk.facts, "holders") if entry.get("type") == _MULTIPATH]
+    if multipath and not disk.facts.get("multipath"):
+        return f"is a path of the multipath device {multipath[0].get('dev') or multipath[0].get('name')}"
+    return ""
+
+
+def _doubts(disk: Disk) -> Iterator[tuple[EligibleKind, str]]:
+    facts, transport = disk.facts, disk.facts.get("transport")
+    if facts.get("in_use") and not made_by_a_plan(disk):
+        yield EligibleKind.IN_USE, f"is in use{_use(facts)}"
+    if transport == "mmc" and facts.get("removable"):
+        yield EligibleKind.SD_CARD, "is an SD card"
+    elif transport == "usb":
+        yield EligibleKind.USB, "is on USB"
+    elif facts.get("removable"):
+        yield EligibleKind.REMOVABLE, "is removable"
+    if facts.get("zoned"):
+        yield EligibleKind.ZONED, "is written in zones"
+    if transport == "iscsi":
+        yield EligibleKind.ISCSI, "is behind iSCSI"
+    if transport == "fc":
+        yield EligibleKind.FIBRE_CHANNEL, "is behind Fibre Channel"
+
+
+def _use(facts: Facts) -> str:
+    """Return where what is on a disk is mounted, or what is active on it, as an addition in brackets."""
+    parts = [facts, *_entries(facts, "partitions"), *_entries(facts, "holders")]
+    mounts = [str(mount) for part in parts for mount in part.get("mountpoints") or () if mount]
+    if mounts:
+        return f" (mounted at {listed(list(dict.fromkeys(mounts)), _MOST_WORDS)})"
+    active = [str(entry.get("name") or entry.get("dev")) for entry in _entries(facts, "holders") if entry.get("active")]
+    return f" ({listed(list(dict.fromkeys(active)), _MOST_WORDS)} is active)" if active else ""
+
+
+def _holds_one_of(disk: Disk, kept: frozenset[str]) -> bool:
+    return bool(kept) and any(kept & {space.name, space.label, space.volume_group or ""} for space in disk.existing)
+
+
+def _content(entry: Facts) -> str:
+    label = f" {entry['label']!r}" if entry.get("label") else ""
+    return f"{entry.get('type') or 'something unknown'}{label}"
+
+
+def _asking(left_out: Sequence[LeftOutDisk]) -> str:
+    kinds = sorted({kind for one in left_out for kind in one.kinds})
+    return f". To plan with such disks, name their kind, as in eligible: [{', '.join(kinds)}]" if kinds else ""
+
+
+def _entries(facts: Facts, key: str) -> list[Facts]:
+    found = facts.get(key)
+    return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, (list, tuple)) else []

@@ -1,0 +1,197 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Facts of a machine -> Hardware. Takes what `disk_facts` returns and, as well, the seed's few keys (`ram`, `disks` of `id` and `size`)."""
+
+from __future__ import annotations
+
+import math
+import typing as t
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..._common.containers import ListOf, Row, Table, Values, refuse_doubles
+from ..._common.errors import Mistakes
+from ..._common.kinds import LARGEST_SIZE, Anything, Json, Kind, Size, Text, Whole, Word, is_whole, shown
+from ..._common.units import MIB
+from ..model import Disk, ExistingSpace, Firmware, Hardware
+
+_DEFAULT_BLOCK = 512
+_LARGEST_BLOCK = 2**20
+_VOLUME = "lvm"
+
+
+class _Block(Kind):
+    """The size of a disk's blocks in bytes."""
+
+    blank = _DEFAULT_BLOCK
+
+    def read(self, value: t.Any) -> int:
+        if not is_whole(value) or not _DEFAULT_BLOCK <= value <= _LARGEST_BLOCK or value & (value - 1):
+            raise ValueError(f"{shown(value)} is not a block size; it is a power of two in bytes, 512 or more")
+        return int(value)
+
+    def json_schema(self) -> Json:
+        return {"enum": [2**power for power in range(9, 21)]}
+
+
+def _exactly(amount: t.Any) -> t.Any:
+    return amount
+
+
+_BYTES, _CAPACITY, _EXACT = Whole(0, 2**73), Size(math.floor), Size(_exactly)
+_PARTITION = Table(
+    "a partition",
+    [
+        Row("start", _EXACT),
+        Row("size", _EXACT),
+        Row("start_bytes", _BYTES),
+        Row("size_bytes", _BYTES),
+        *(Row(name, Anything()) for name in ("name", "label", "volume_group", "dev")),
+    ],
+    others=True,
+)
+_DISK = Table(
+    "a disk",
+    [
+        Row("id", Text(filled=True), "Names the disk in plans.", required=True),
+        Row("size", _CAPACITY, "Its size in MiB.", required=True),
+        Row("size_bytes", _BYTES, "Its size in bytes."),
+        *(Row(name, Text(), default="") for name in ("path", "dev", "type")),
+        Row("logical_block", _Block(), default=_DEFAULT_BLOCK),
+        Row("physical_block", _Block(), default=_DEFAULT_BLOCK),
+        Row("partitions", ListOf(_PARTITION, "partitions"), default=()),
+        Row("holders", Anything()),
+    ],
+    others=True,
+)
+_HARDWARE = Table(
+    "a machine",
+    [
+        Row("disks", ListOf(Anything(), "disks"), required=True),
+        Row("ram", _CAPACITY, "Its memory in MiB."),
+        Row("firmware", Word(Firmware), "How it boots."),
+    ],
+    others=True,
+)
+
+
+def parse_hardware(facts: t.Any, place: str = "hardware") -> Hardware:
+    """Return the machine of `facts`, its disks in the order given. Sizes are MiB or text with a unit, rounded down.
+
+    Expressions see the facts with sizes as numbers. Raises InputError with every mistake and its place (`hardware.disks[2].size`).
+    """
+    mistakes = Mistakes()
+    values = _HARDWARE.read_nested(facts, place, mistakes)
+    if not values["disks"] and not mistakes.told(f"{place}.disks"):
+        mistakes.add(f"{place}.disks", "is empty; a machine without disks cannot be planned")
+    places = [f"{place}.disks[{position}]" for position in range(len(values["disks"]))]
+    disks = [_disk(entry, where, mistakes) for entry, where in zip(values["disks"], places)]
+    refuse_doubles(((where, disk.id) for where, disk in zip(places, disks)), "id", mistakes)
+    mistakes.check()
+    disks = _with_volumes(disks)
+    return Hardware(disks=tuple(disks), ram=values["ram"], firmware=values["firmware"], facts=_with_numbers(facts, disks, values["ram"]))
+
+
+def check_kinds(facts: t.Any, place: str = "hardware") -> None:
+    """Raise InputError for values of other kinds than facts of a machine have; whether it can be planned is not looked at."""
+    mistakes = Mistakes()
+    if facts is None:
+        mistakes.add(place, "is missing; must be a mapping with disks")
+    for position, entry in enumerate(_HARDWARE.read_nested(facts, place, mistakes)["disks"]):
+        _DISK.read_nested(entry, f"{place}.disks[{position}]", mistakes)
+    mistakes.check()
+
+
+def reordered(hardware: Hardware, order: Sequence[int]) -> Hardware:
+    """Return the same machine with its disks in another order; `order` holds their present positions."""
+    disks = tuple(hardware.disks[position] for position in order)
+    return replace(hardware, disks=disks, facts={**hardware.facts, "disks": [disk.facts for disk in disks]})
+
+
+def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk:
+    values = _DISK.read_nested(entry, place, mistakes)
+    if not values["size"] and not mistakes.told(f"{place}.size"):
+        mistakes.add(f"{place}.size", "is 0 MiB; leave a disk without room (an empty card reader?) out of the facts")
+    holders = [holder for holder in _listed(values["holders"]) if isinstance(holder, Mapping)] if values["holders"] else []
+    arrays = {
+        str(dev): str(holder.get("name"))
+        for holder in holders
+        if str(holder.get("type")).startswith("raid")
+        for dev in _listed(holder.get("members"))
+    }
+    partitions = [_partition(one, arrays, f"{place}.partitions[{number}]", mistakes) for number, one in enumerate(values["partitions"])]
+    return Disk(
+        id=values["id"],
+        size=values["size"],
+        path=values["path"],
+        dev=values["dev"],
+        type=values["type"],
+        logical_block=values["logical_block"],
+        physical_block=values["physical_block"],
+        existing=tuple(sorted(partitions, key=lambda space: space.start)),
+        facts=_with_text_as_numbers(entry, values) if isinstance(entry, Mapping) else {},
+    )
+
+
+def _partition(values: Values, arrays: Mapping[str, str], place: str, mistakes: Mistakes) -> ExistingSpace:
+    start, size = (_extent(values, key, place, mistakes) for key in ("start", "size"))
+    first, last = math.floor(start), math.ceil(start + size)
+    label = values["label"] or values["volume_group"] or arrays.get(str(values["dev"]))
+    return ExistingSpace(name=str(values["name"] or ""), start=first, size=last - first, label=str(label or ""))
+
+
+def _extent(values: Values, key: str, place: str, mistakes: Mistakes) -> t.Any:
+    """Return a start or size in MiB, exact where the facts give bytes."""
+    if values[f"{key}_bytes"] is not None:
+        return values[f"{key}_bytes"] / MIB
+    if values[key] is None and not mistakes.told(f"{place}.{key}"):
+        mistakes.add(f"{place}.{key}", f"is missing; must be {_EXACT.wanted}")
+    return values[key] or 0
+
+
+def _with_volumes(disks: Sequence[Disk]) -> list[Disk]:
+    """Return the disks with the volumes that lie on them; one that lies on several is listed with the first."""
+    seen: set[tuple[str, str]] = set()
+    result = []
+    for disk in disks:
+        volumes = []
+        for holder in _listed(disk.facts.get("holders")):
+            if not isinstance(holder, Mapping) or holder.get("type") != _VOLUME:
+                continue
+            group, name, size = holder.get("volume_group"), holder.get("name"), holder.get("size")
+            if group and name and is_whole(size) and 0 <= size <= LARGEST_SIZE and (str(group), str(name)) not in seen:
+                seen.add((str(group), str(name)))
+                volumes.append(ExistingSpace(name=str(name), start=0, size=size, volume_group=str(group)))
+        result.append(replace(disk, existing=(*disk.existing, *volumes)) if volumes else disk)
+    return result
+
+
+def _with_numbers(facts: Mapping[str, t.Any], disks: Sequence[Disk], ram: int | None) -> Mapping[str, t.Any]:
+    """Return the facts, with sizes that were written as text in MiB."""
+    changed = any(disk.facts is not entry for disk, entry in zip(disks, facts["disks"]))
+    if not changed and not isinstance(facts.get("ram"), str):
+        return facts
+    return {**facts, "disks": [disk.facts for disk in disks]} | ({} if ram is None else {"ram": ram})
+
+
+def _with_text_as_numbers(entry: Mapping[str, t.Any], values: Values) -> Mapping[str, t.Any]:
+    partitions = _listed(entry.get("partitions"))
+    if not isinstance(entry.get("size"), str) and not any(_has_text_size(one) for one in partitions):
+        return entry
+    plain = [{**one, **_numbers(read)} for one, read in zip(partitions, values["partitions"]) if isinstance(one, Mapping)]
+    return {**entry, "size": values["size"]} | ({"partitions": plain} if plain else {})
+
+
+def _has_text_size(partition: t.Any) -> bool:
+    return isinstance(partition, Mapping) and any(isinstance(partition.get(key), str) for key in ("start", "size"))
+
+
+def _numbers(values: Values) -> dict[str, float]:
+    given = {key: values[key] for key in ("start", "size") if values[key] is not None}
+    return {key: int(value) if value == int(value) else float(value) for key, value in given.items()}
+
+
+def _listed(value: t.Any) -> Sequence[t.Any]:
+    return value if isinstance(value, (list, tuple)) else ()

@@ -1,0 +1,50 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why there is no plan, where that is clear from the schema and the disks alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._common.errors import NoSolution
+from .entry import Entry
+from .values import Bounds
+
+
+def over_maximum(bounds: Bounds) -> str:
+    """Return by what a minimum is over its maximum."""
+    return f"{bounds.least} MiB is over max_size, which is {bounds.most} MiB"
+
+
+def no_twins(entries: Sequence[Entry]) -> NoSolution:
+    """Return why there is no plan where disks that are alike are asked for and there are none."""
+    alike = "disks of one transport, kind, block size and, within 2 %, size"
+    said = [
+        {"name": f"disks:{entry.id}", "says": f"{entry.id} needs {alike}, and among those that it may use there are not enough"}
+        for entry in entries
+    ]
+    remedies = [
+        f"let {entry.id} use disks that are alike, or ask for no {'mirror' if entry.values['mirror'] else 'alike'}" for entry in entries
+    ]
+    return NoSolution(f"No plan: {'; '.join(one['says'] for one in said)}", {"short": None, "constraints": said, "remedies": remedies})
+
+
+def no_size_left(contradictions: Sequence[tuple[Entry, Bounds]]) -> NoSolution:
+    """Return why there is no plan where minimums are over maximums; told with all numbers for the first of them."""
+    lines = [f"{item.place}.min_size: {over_maximum(bounds)}" for item, bounds in contradictions]
+    item, bounds = contradictions[0]
+    most = bounds.most or 0
+    conflict = {
+        "short": bounds.least - most,
+        "constraints": [
+            {"name": f"min:{item.id}", "says": f"{item.id} needs at least {bounds.least} MiB"},
+            {"name": f"max:{item.id}", "says": f"{item.id} may have at most {most} MiB"},
+        ],
+        "remedies": [
+            f"reduce the minimum of {item.id} from {bounds.least} to {most} MiB",
+            f"raise the maximum of {item.id} from {most} to {bounds.least} MiB",
+        ],
+    }
+    return NoSolution("\n".join(lines), conflict)

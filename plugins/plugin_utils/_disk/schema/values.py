@@ -1,0 +1,474 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The keys of a space: what each may be, for which types it makes sense, and what sizes come to."""
+
+from __future__ import annotations
+
+import math
+import re
+import typing as t
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from ....module_utils._storage import cache, gpt, lvm, thin, zfs
+from ....module_utils._storage.filesystems import FILESYSTEMS, SPELLINGS
+from ....module_utils._storage.raid import RaidLevel
+from ..._common.containers import ListOf, Row, Table, Values
+from ..._common.errors import Mistakes, Place, suggest
+from ..._common.kinds import LARGEST_SIZE, Anything, Json, Kind, Text, Truth, Whole, Word, is_number, is_whole, shown
+from ..._common.units import SIZE_PATTERN, parse_mib
+from ..model import SpaceType
+from ..unlock import Unlock
+from .datasets import Datasets, Properties
+from .mounts import Mount
+from .subvolumes import Subvolumes
+
+ALL_DISKS = "all"
+MOST_COPIES = 1000
+_PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
+_ID = re.compile(r"[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}")
+_RESERVED_IDS = ("unallocated", ".", "..")
+_LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
+_MOST_OVERCOMMIT = 1000
+_EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL expression over the machine's facts."}
+
+_TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
+_EVERY = frozenset(SpaceType)
+_MOUNTED = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.BIOS_GRUB}
+_CARRYING_FILES = _MOUNTED - {SpaceType.ZPOOL}
+_THIN = {SpaceType.THIN_POOL, SpaceType.THIN_VOLUME}
+KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
+    "mount": _MOUNTED,
+    **dict.fromkeys(("mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
+    **dict.fromkeys(("min_size", "max_size", "weight", "disks", "avoid_disks", "best_with_disks"), _EVERY - {SpaceType.THIN_VOLUME}),
+    "none_order": _EVERY - _THIN,
+    "keep_data": _EVERY - _THIN - {SpaceType.ZPOOL},
+    "boot": _EVERY - {SpaceType.ZPOOL},
+    "contains": frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL}),
+    **dict.fromkeys(("overcommit", "metadata_size", "chunk_size"), frozenset({SpaceType.THIN_POOL})),
+    **dict.fromkeys(("max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
+    "level": frozenset({SpaceType.RAID, SpaceType.BTRFS}),
+    **dict.fromkeys(("legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})),
+    **dict.fromkeys(("vdev", "vdevs", "ashift", "datasets", "properties"), frozenset({SpaceType.ZPOOL})),
+    "spares": frozenset({SpaceType.RAID, SpaceType.ZPOOL}),
+    "log_of": frozenset({SpaceType.PARTITION}),
+    **dict.fromkeys(("cache_of", "cache_mode"), frozenset({SpaceType.PARTITION, SpaceType.RAID})),
+    "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
+    "count": frozenset({SpaceType.PARTITION, SpaceType.RAID}),
+    "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP, SpaceType.BTRFS}),
+    **dict.fromkeys(("per_disk", "partition_type", "partition_label"), frozenset({SpaceType.PARTITION, SpaceType.PARTITIONS})),
+    **dict.fromkeys(("apart_from", "together_with"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB}),
+    **dict.fromkeys(("encrypt", "unlock"), _EVERY - {SpaceType.ESP, SpaceType.BIOS_GRUB, SpaceType.BTRFS, SpaceType.ZPOOL}),
+}
+"""The types that keys make sense for which do not for all."""
+
+
+class Mirror(StrEnum):
+    """How much a mirror is wanted."""
+
+    WHEN_POSSIBLE = "when_possible"
+    """On one disk, with a warning, where no two disks are alike or there is no room."""
+    REQUIRED = "required"
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A size as it is written: `number` MiB, or percent of the room there is."""
+
+    number: Fraction
+    relative: bool = False
+
+    def mib(self, whole: int) -> Fraction:
+        """Return the size where there is room of `whole` MiB."""
+        return self.number * whole / 100 if self.relative else self.number
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What `size`, `min_size` and `max_size` come to, in whole MiB; None for no maximum.
+
+    `contradictory` when the minimum is over the maximum.
+    """
+
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def contradictory(self) -> bool:
+        """Return whether no size is within the bounds."""
+        return self.most is not None and self.least > self.most
+
+
+class _Id(Kind):
+    """A name that LVM takes."""
+
+    wanted, blank = "text", ""
+
+    def read(self, value: t.Any) -> str:
+        if not isinstance(value, str) or not value.strip():
+            self.refuse(value)
+        name = str(value).strip()
+        if name in _RESERVED_IDS:
+            raise ValueError(f"{name!r} is reserved; choose another")
+        if not _ID.fullmatch(name):
+            raise ValueError(f"{shown(name)} cannot name a volume; use at most 63 letters, digits and _ . + - (not - in front)")
+        return name
+
+    def json_schema(self) -> Json:
+        return {"type": "string", "pattern": r"^\s*[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}\s*$", "not": {"enum": list(_RESERVED_IDS)}}
+
+
+class _SpaceSize(Kind):
+    """A size of a space; only a minimum may be nothing."""
+
+    wanted = "a size: MiB as a number, text such as '50 GiB', '50G' or '30 %', or a yaql= expression that gives one of these"
+
+    def __init__(self, *, zero: bool = False) -> None:
+        self._zero = zero
+
+    def read(self, value: t.Any) -> Amount:
+        percentage = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
+        if percentage is not None:
+            amount = Amount(Fraction(percentage["number"]), relative=True)
+        elif isinstance(value, str) and not value.strip().startswith("-"):
+            amount = Amount(parse_mib(value))
+        elif is_number(value):
+            amount = Amount(Fraction(value))
+        else:
+            self.refuse(value)
+        if amount.number < 0:
+            raise ValueError(f"is {shown(value)}; must be {'0' if self._zero else '1 MiB'} or more")
+        if amount.number > LARGEST_SIZE:
+            raise ValueError(f"is {shown(value)}; that is not a usable size")
+        if not amount.number and not self._zero:
+            raise ValueError("is 0; leave the space out if it is to have no room, or the key if there is no bound")
+        return amount
+
+    def json_schema(self) -> Json:
+        number = {"type": "number", "maximum": LARGEST_SIZE} | ({"minimum": 0} if self._zero else {"exclusiveMinimum": 0})
+        return {
+            "anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}, {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"}]
+        }
+
+
+class _Weight(Kind):
+    """How much a space grows beside others."""
+
+    wanted, blank = "a number, 0 or more", 1.0
+
+    def read(self, value: t.Any) -> float:
+        if not is_number(value):
+            self.refuse(value)
+        if value < 0:
+            raise ValueError(f"is {shown(value)}; must be 0 or more: 0 is a space that never grows")
+        if value and not _LEAST_WEIGHT <= value <= _GREATEST_WEIGHT:
+            raise ValueError(f"{value} is out of range; it is 0, or from {_LEAST_WEIGHT} to {_GREATEST_WEIGHT:.0f}")
+        return float(value)
+
+    def json_schema(self) -> Json:
+        return {"anyOf": [{"const": 0}, {"type": "number", "minimum": _LEAST_WEIGHT, "maximum": _GREATEST_WEIGHT}]}
+
+
+class _FsType(Kind):
+    """A file system that disk_layout makes."""
+
+    wanted = f"one of {', '.join(FILESYSTEMS)}"
+
+    def read(self, value: t.Any) -> str:
+        word = Text(filled=True).read(value).lower()
+        if word not in FILESYSTEMS:
+            meant = SPELLINGS.get(word, word)
+            raise ValueError(f"{shown(value)} cannot be made; there are {', '.join(FILESYSTEMS)}{suggest(meant, FILESYSTEMS)}")
+        return word
+
+    def json_schema(self) -> Json:
+        return {"type": "string", "pattern": f"^\\s*({'|'.join(_folded(name) for name in FILESYSTEMS)})\\s*$"}
+
+
+class _Extent(Kind):
+    """The size of a vg's extents."""
+
+    wanted = "a power of two from 1 MiB to 16 GiB, such as 32 MiB"
+
+    def read(self, value: t.Any) -> int:
+        size = _SpaceSize().read(value)
+        if size.relative or size.number.denominator != 1 or not lvm.is_extent(int(size.number)):
+            self.refuse(value)
+        return int(size.number)
+
+    def json_schema(self) -> Json:
+        return {
+            "anyOf": [{"enum": [2**power for power in range(lvm.LARGEST_EXTENT.bit_length())]}, {"type": "string", "pattern": SIZE_PATTERN}]
+        }
+
+
+class _Overcommit(Kind):
+    """How many times its room the volumes of a thin pool may come to."""
+
+    wanted, blank = f"a number from 1 to {_MOST_OVERCOMMIT}, such as 2", 1.0
+
+    def read(self, value: t.Any) -> float:
+        if not is_number(value) or not 1 <= value <= _MOST_OVERCOMMIT:
+            self.refuse(value)
+        return float(value)
+
+    def json_schema(self) -> Json:
+        return {"type": "number", "minimum": 1, "maximum": _MOST_OVERCOMMIT}
+
+
+class _Chunk(Kind):
+    """What a thin pool gives out at once, in KiB."""
+
+    wanted = "a multiple of 64 KiB up to 1 GiB, such as 256 KiB; a number without a unit is MiB"
+
+    def read(self, value: t.Any) -> int:
+        size = _SpaceSize().read(value)
+        in_kib = size.number * 1024
+        if size.relative or in_kib.denominator != 1 or not thin.is_chunk(int(in_kib)):
+            self.refuse(value)
+        return int(in_kib)
+
+    def json_schema(self) -> Json:
+        most = thin.LARGEST_CHUNK / 1024
+        return {
+            "anyOf": [
+                {"type": "number", "minimum": thin.LEAST_CHUNK / 1024, "maximum": most},
+                {"type": "string", "pattern": SIZE_PATTERN},
+            ]
+        }
+
+
+class _Metadata(Kind):
+    """The room for what a thin pool remembers."""
+
+    wanted = f"a size from {thin.LEAST_METADATA} MiB to {thin.MOST_METADATA} MiB"
+
+    def read(self, value: t.Any) -> int:
+        size = _SpaceSize().read(value)
+        if size.relative or not thin.LEAST_METADATA <= size.number <= thin.MOST_METADATA:
+            self.refuse(value)
+        return math.ceil(size.number)
+
+    def json_schema(self) -> Json:
+        number = {"type": "number", "minimum": thin.LEAST_METADATA, "maximum": thin.MOST_METADATA}
+        return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
+
+
+class _PartitionType(Kind):
+    """The type of a partition, by its name in the Discoverable Partitions Specification or by its GUID."""
+
+    wanted = "the name of a type, such as home or root-x86-64, or a GUID"
+
+    def read(self, value: t.Any) -> str:
+        word = Text(filled=True).read(value).lower()
+        if word in gpt.DISCOVERABLE:
+            return gpt.DISCOVERABLE[word]
+        if word in ("root", "usr"):
+            machines = ", ".join(name for name in gpt.DISCOVERABLE if name.startswith(f"{word}-"))
+            raise ValueError(f"{word!r} differs on every kind of machine; there are {machines}")
+        try:
+            guid = str(uuid.UUID(word))
+        except ValueError:
+            says = (
+                f"there is no type {shown(value)}{suggest(word, gpt.DISCOVERABLE)}; there are {', '.join(gpt.DISCOVERABLE)}, and any GUID"
+            )
+            raise ValueError(says) from None
+        if guid in _TYPES_OF_SPACES:
+            raise ValueError(f"{shown(value)} is what a space of type: {_TYPES_OF_SPACES[guid]} has; change its type")
+        return guid
+
+    def json_schema(self) -> Json:
+        names = "|".join(_folded(name) for name in gpt.DISCOVERABLE)
+        return {"type": "string", "pattern": f"^\\s*({names}|[{{]?[0-9A-Fa-f-]{{32,36}}[}}]?)\\s*$"}
+
+
+class _PartitionLabel(Kind):
+    """A name that has room in the table."""
+
+    wanted = f"text of at most {gpt.LONGEST_NAME} characters"
+
+    def read(self, value: t.Any) -> str:
+        text = Text(filled=True).read(value)
+        says = gpt.why_no_name(text)
+        if says is not None:
+            raise ValueError(says)
+        return text
+
+    def json_schema(self) -> Json:
+        return {"type": "string", "pattern": r"\S"}
+
+
+class _Legs(Kind):
+    """How many disks an array lies on; `all` is as many as there are."""
+
+    wanted = "a whole number, 1 or more, or all"
+
+    def read(self, value: t.Any) -> int | str:
+        if isinstance(value, str) and value == ALL_DISKS:
+            return ALL_DISKS
+        return int(value) if is_whole(value) and 1 <= value <= LARGEST_SIZE else self.refuse(value)
+
+    def json_schema(self) -> Json:
+        return {"anyOf": [{"type": "integer", "minimum": 1}, {"const": ALL_DISKS}]}
+
+
+class _Priority(Kind):
+    """The order in which optional spaces are left out, as systemd-repart has it."""
+
+    wanted, blank = "a whole number from -2147483648 to 2147483647", 0
+
+    def read(self, value: t.Any) -> int:
+        return int(value) if is_whole(value) and abs(value + 0.5) < 2**31 else self.refuse(value)
+
+    def json_schema(self) -> Json:
+        return {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
+
+
+class _Ids(Kind):
+    """The ids of other spaces; those that are not there are for the reader of the whole schema to name."""
+
+    wanted, blank = "the id of another space, or a list of such ids", ()
+
+    def read(self, value: t.Any) -> tuple[str, ...]:
+        ids = value if isinstance(value, (list, tuple)) else [value]
+        if not all(isinstance(name, str) and name.strip() for name in ids):
+            self.refuse(value)
+        return tuple(dict.fromkeys(name.strip() for name in ids))
+
+    def json_schema(self) -> Json:
+        name: Json = {"type": "string", "pattern": r"\S"}
+        return {"anyOf": [name, {"type": "array", "items": name}]}
+
+
+class _Contains(Kind):
+    """The ids of what a vg contains, by themselves or as mappings; wrong ones are for the reader of the whole schema to name."""
+
+    blank: t.Any = ()
+    nested = True
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> tuple[t.Any, ...]:
+        members = value if isinstance(value, (list, tuple)) else [value]
+        return tuple(member.get("id") if isinstance(member, Mapping) else member for member in members)
+
+    def json_schema(self) -> Json:
+        member: Json = {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}]}
+        return {"anyOf": [{"type": "string"}, {"type": "array", "items": member}]}
+
+
+def _folded(word: str) -> str:
+    return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
+
+
+def _schema_of_types() -> Json:
+    """Return what JSON Schema has to say of keys that go together."""
+    rules: list[Json] = [{"not": {"required": ["size", bound]}} for bound in ("min_size", "max_size")]
+    for key, types in KEYS_OF_SOME.items():
+        others = [str(space_type) for space_type in SpaceType if space_type not in types]
+        rules.append({"if": {"required": [key]}, "then": {"not": {"properties": {"type": {"enum": others}}}}})
+    rules.append({"if": {"properties": {"type": {"const": str(SpaceType.RAID)}}}, "then": {"required": ["level"]}})
+    return {"allOf": rules}
+
+
+_DISKS: Json = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object", "required": ["id"]},
+        {"type": "array", "items": {"type": ["string", "object", "array"]}},
+    ]
+}
+_TEXT, _FLAG = Text(filled=True), Truth()
+
+SPACE = Table(
+    "a space",
+    [
+        Row("id", _Id(), "Names the space; volumes, arrays and partitions are called so.", required=True),
+        Row("type", Word(SpaceType), "What it is to become.", required=True),
+        Row("size", _SpaceSize(), "Its exact size; drop min_size and max_size then."),
+        Row("min_size", _SpaceSize(zero=True), "Its least size."),
+        Row("max_size", _SpaceSize(), "Its largest size."),
+        Row("weight", _Weight(), "The share of what is left after all minimums; 0 is a space that never grows.", default=1.0),
+        Row("best_with_disks", Anything(_DISKS), "The disks it should be on if there is room; a list of queries are tiers, best first."),
+        Row("disks", Anything(_DISKS), "The only disks it may be on."),
+        Row("avoid_disks", Anything(_DISKS), "Disks it may not be on."),
+        Row(
+            "optional",
+            _FLAG,
+            "Whether it may be left out, where an expression gives nothing, no disk is left for it, or there is no room for all.",
+            default=False,
+        ),
+        Row(
+            "priority",
+            _Priority(),
+            "Which optional space is left out first: that with the highest number.",
+            default=0,
+        ),
+        Row("none_order", _FLAG, "Whether it takes no part in the order of objective: ordered.", default=False),
+        Row("keep_data", _FLAG, "Whether the partitions or the volume of this name stay where they are, with their data.", default=False),
+        Row("boot", _FLAG, "Whether the machine boots from it.", default=False),
+        Row("mount", Mount(), "Where it is mounted."),
+        Row("mount_options", _TEXT, "Options of the mount, with commas between them; a dash before one takes it away from fstab."),
+        Row("fs_type", _FsType(), "The file system that is made on it."),
+        Row("fs_options", _TEXT, "Options of the program that makes the file system."),
+        Row("fs_label", _TEXT, "The label of the file system."),
+        Row("subvolumes", Subvolumes(), "The subvolumes of a Btrfs, each mounted by itself.", default=()),
+        Row("vdev", Word(zfs.Vdev), "How the disks of a zpool are put together.", default=zfs.Vdev.MIRROR),
+        Row("vdevs", Whole(1), "How many vdevs of one size the disks of a zpool make; by default mirrors of two, or one raidz."),
+        Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "The sectors of a zpool, as a power of two.", default=zfs.ASHIFT),
+        Row("datasets", Datasets(), "The datasets of a zpool.", default=()),
+        Row("properties", Properties(), "Properties of a zpool's own dataset, which those in it inherit.", default=()),
+        Row("partition_type", _PartitionType(), "The type that its partitions have in the table; by default what lies there."),
+        Row("partition_label", _PartitionLabel(), "The name that its partitions have in the table; by default its id."),
+        Row("contains", _Contains(), "The ids of what is in a vg or a thin_pool, and of arrays that a vg lies on.", default=()),
+        Row("overcommit", _Overcommit(), "How many times the size of a thin_pool its volumes may add up to.", default=1.0),
+        Row(
+            "metadata_size",
+            _Metadata(),
+            "The room for the metadata of a thin_pool, which LVM takes twice; by default it follows from its size.",
+        ),
+        Row("chunk_size", _Chunk(), "The unit in which a thin_pool gives room out; by default it follows from the size of the pool."),
+        Row("cache_of", Text(filled=True), "The id of the lv or the zpool that a partition or an array is a cache of."),
+        Row("cache_mode", Word(cache.MODES), "How it caches: writethrough, or writeback.", default=cache.WRITETHROUGH),
+        Row("log_of", Text(filled=True), "The id of the zpool that a partition is a log of."),
+        Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
+        Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
+        Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),
+        Row("legs", _Legs(), "How many disks an array, a Btrfs or a zpool lies on; `all` is as many as there are."),
+        Row("spares", Whole(0), "How many spare disks an array or a zpool has, for when one of its disks fails.", default=0),
+        Row("alike", _FLAG, "Whether it lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
+        Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
+        Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),
+        Row("together_with", _Ids(), "The spaces that lie on every disk that it lies on.", default=()),
+        Row("count", Whole(1, MOST_COPIES), "How many of it are made, of one size and on disks of their own."),
+        Row("per_disk", _FLAG, "Whether there is one partition on every disk; bounds then hold for each of them.", default=False),
+        Row("encrypt", _FLAG, "Whether it lies on LUKS.", default=False),
+        Row("unlock", Unlock(), "What opens the LUKS container that it lies on, each by itself.", default=()),
+    ],
+    schema=_schema_of_types(),
+    alternative=_EXPRESSION,
+)
+SPACES = ListOf(SPACE, "schema", least=1)
+
+
+def bounds_of(values: Values, whole: int, place: str, mistakes: Mistakes) -> Bounds:
+    """Return the bounds of a space where there is room of `whole` MiB.
+
+    A minimum is rounded up, a maximum down, an exact size to the nearest MiB.
+    """
+    exact, least, most = (values[key] for key in ("size", "min_size", "max_size"))
+    if exact is not None:
+        doubled = [key for key in ("min_size", "max_size") if values[key] is not None]
+        if doubled:
+            mistakes.add(f"{place}.size", f"fixes both bounds; drop it or {' and '.join(doubled)}")
+        rounded = max(1, math.floor(exact.mib(whole) + Fraction(1, 2)))
+        return Bounds(rounded, rounded)
+    lower = 0 if least is None else math.ceil(least.mib(whole))
+    if most is None:
+        return Bounds(lower)
+    upper = math.floor(most.mib(whole))
+    between_two_mib = least is not None and least.mib(whole) <= most.mib(whole) and lower > upper
+    return Bounds(lower, lower if between_two_mib else upper)

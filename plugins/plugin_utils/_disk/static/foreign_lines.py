@@ -1,0 +1,108 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lines of a host's tables that stand where those of a layout would, and are somebody else's: they are told, never replaced.
+
+A line is of the layout where it names something that is on its disks, or will be. So is one with a UUID that follows from a plan
+(version 5, which no mkfs gives by chance) and that nothing has any more: an earlier layout of these disks left it.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Iterator, Mapping
+
+from ....module_utils._storage.boot_tables import CRYPTTAB, FSTAB, MDADM_CONFS
+from ....module_utils._storage.crypttab import read_container
+from ....module_utils._storage.derived import is_derived
+from ....module_utils._storage.fstab import plain_source, read_entry, rows
+from ....module_utils._storage.gpt import partition_node
+from ....module_utils._storage.lvm import mapper_node
+from ....module_utils._storage.mdadm_conf import read_array
+from .host_files import below, used_file_systems
+
+Plain = Mapping[str, t.Any]
+Texts = Mapping[str, str]
+
+
+def foreign_lines(schema: Plain, hardware: Plain, root: str, present: Texts) -> list[str]:
+    """Return the lines, each with its file before it: `/etc/fstab: LABEL=old /srv ext4 noauto 0 0`. `present` is as for host_files."""
+    disks = [(disk, str(disk.get("id")) in _disks_of(schema)) for disk in hardware.get("disks") or ()]
+    ours = {name for disk, own in disks if own for name in _names_on(disk)} | set(_names_in(schema))
+    others = {name for disk, own in disks if not own for name in _names_on(disk)} - ours
+    found = [*_mounts(schema, root, present), *_containers(schema, present), *_arrays(schema, present)]
+    return [f"{table}: {line.strip()}" for table, line, source in found if not _is_ours(source, ours, others)]
+
+
+def _mounts(schema: Plain, root: str, present: Texts) -> Iterator[tuple[str, str, str]]:
+    """Give the lines of fstab at the layout's mount points, each with its source."""
+    places = {below(root, entry["mount"]) for entry in used_file_systems(schema) if entry["mount"].startswith("/")}
+    for line, fields in rows(present.get(FSTAB, "")):
+        # A line that lacks a type is none, and a start complains of it; whoever wrote it means the mount point.
+        entry = read_entry(line) or read_entry(" ".join([*fields, "auto"]))
+        if entry is not None and (entry.path.rstrip("/") or "/") in places:
+            yield FSTAB, line, entry.src
+
+
+def _containers(schema: Plain, present: Texts) -> Iterator[tuple[str, str, str]]:
+    names = {entry["name"] for entry in schema.get("luks") or ()}
+    for line, _fields in rows(present.get(CRYPTTAB, "")):
+        container = read_container(line)
+        if container is not None and container.name in names:
+            yield CRYPTTAB, line, container.source
+
+
+def _arrays(schema: Plain, present: Texts) -> Iterator[tuple[str, str, str]]:
+    names = {entry["name"] for entry in schema.get("mds") or ()}
+    for path in MDADM_CONFS:
+        for line, words in rows(present.get(path, "")):
+            array = read_array(line)
+            if array is not None and array.name in names and len(words) > 2:
+                yield path, line, f"UUID={array.uuid}"
+
+
+def _is_ours(source: str, ours: Iterable[str], others: Iterable[str]) -> bool:
+    named = plain_source(source)
+    name = _plain_uuid(named[len("UUID=") :]) if named.startswith("UUID=") else named
+    from_a_plan = named.startswith("UUID=") and is_derived(name)
+    return name in ours or (from_a_plan and name not in others)
+
+
+def _plain_uuid(text: str) -> str:
+    """Return a UUID in lower case; mdadm's, which has colons, as all others write it."""
+    digits = text.replace(":", "").lower()
+    if ":" not in text or len(digits) != 32:
+        return text.lower()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _disks_of(schema: Plain) -> set[str]:
+    return {str(table.get("disk_id")) for table in schema.get("parteds") or ()}
+
+
+def _names_in(schema: Plain) -> Iterator[str]:
+    """Give the nodes that the layout has, as it calls them."""
+    for kind, key in (("fss", "device"), ("luks", "device"), ("pvs", "name"), ("mds", "name")):
+        yield from (str(entry[key]) for entry in schema.get(kind) or () if key in entry)
+    for volume in schema.get("lvs") or ():
+        yield from (mapper_node(volume["vgname"], volume["name"]), f"/dev/{volume['vgname']}/{volume['name']}")
+
+
+def _names_on(disk: Plain) -> Iterator[str]:
+    """Give all names by which a table may call what is on a disk."""
+    links = [str(link) for link in (disk.get("id"), disk.get("dev"), disk.get("path"), *(disk.get("links") or ())) if link]
+    yield from links
+    for part in disk.get("partitions") or ():
+        yield from (partition_node(link, int(part["number"])) for link in links if "number" in part)
+        yield from (f"{tag}={part[key]}" for tag, key in (("PARTUUID", "uuid"), ("PARTLABEL", "name")) if part.get(key))
+    for thing in (*(disk.get("partitions") or ()), *(disk.get("holders") or ())):
+        yield from [str(thing["dev"])] if thing.get("dev") else []
+        yield from [_plain_uuid(str(thing["fs_uuid"]))] if thing.get("fs_uuid") else []
+        yield from ([f"LABEL={thing['label']}"] if thing.get("label") else [])
+    for holder in disk.get("holders") or ():
+        yield from [_plain_uuid(str(holder["uuid"]))] if holder.get("uuid") else []
+        name, group = holder.get("name"), holder.get("volume_group")
+        yield from ([f"/dev/mapper/{name}"] if name else [])
+        yield from ([mapper_node(group, name), f"/dev/{group}/{name}"] if name and group else [])
+    yield from (_plain_uuid(str(content["uuid"])) for content in disk.get("content") or () if content.get("uuid"))

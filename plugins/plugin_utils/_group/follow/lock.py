@@ -1,0 +1,98 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A record belongs to one run at a time, from its first look until its end.
+
+    take(path, this_run())          # path of the record; raises InputError while another run has it
+
+A run is a process, with all tasks of its play. Who has the record is written into a file beside it, and holds as long as that process
+lives: a run that was killed leaves nothing to clear away.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import multiprocessing
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..._common.errors import InputError, Mistake
+from ..._common.files import open_private
+
+_STARTED = 19
+"""Which word of /proc/PID/stat behind the name says when a process was started."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process on a host; `started` tells it from a later one with its number, empty where the system does not say."""
+
+    host: str
+    pid: int
+    started: str
+
+
+def this_run() -> Owner:
+    """Return the process that all tasks of this play are run by."""
+    parent = multiprocessing.parent_process()
+    pid = os.getpid() if parent is None or parent.pid is None else parent.pid
+    return Owner(socket.gethostname(), pid, _started(pid))
+
+
+def take(record: Path, owner: Owner) -> None:
+    """Make a record the owner's; raise InputError while another one has it, or where that cannot be noted."""
+    if not record.name:
+        raise InputError([Mistake("state_file", f"is {str(record)!r}; must be the path of a file")])
+    path = record.with_name(f"{record.name}.lock")
+    try:
+        with open(open_private(path), "a+", encoding="utf-8", errors="replace") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            holder = _read(file.read())
+            if holder is not None and holder != owner and _lives(holder):
+                raise InputError([Mistake("state_file", _message(record, path, holder))])
+            if holder != owner:
+                file.truncate(0)
+                json.dump(vars(owner), file)
+    except OSError as error:
+        raise InputError([Mistake("state_file", f"cannot write {path}: {error.strerror or error}")]) from error
+
+
+def _message(record: Path, path: Path, holder: Owner) -> str:
+    if holder.host == socket.gethostname():
+        return f"{record} is in use by another run, process {holder.pid}; wait for its end"
+    return f"{record} is in use by another run, process {holder.pid} on {holder.host}; if it has ended, remove {path}"
+
+
+def _read(text: str) -> Owner | None:
+    """Return whom a lock names; None where it names nobody, such as after a power cut."""
+    try:
+        told = json.loads(text)
+        return Owner(str(told["host"]), int(told["pid"]), str(told["started"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+
+
+def _lives(owner: Owner) -> bool:
+    """Return whether a process still runs; of other hosts that cannot be told."""
+    if owner.host != socket.gethostname():
+        return True
+    try:
+        os.kill(owner.pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return _started(owner.pid) == owner.started
+
+
+def _started(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return words[_STARTED] if len(words) > _STARTED else ""

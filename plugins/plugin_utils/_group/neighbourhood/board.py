@@ -1,0 +1,178 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What all single moves of a set of instances have in common: who they are, where they live, what is kept for them.
+
+    board = Board.of(state, scorer)               # once for a scorer
+    board.blocks(state, instances)                # [Block], each of instances that all are mirrored, or all are not
+    kept = KeptMemory.of(state, board, block)     # what nodes would keep for failovers after each kind of move
+
+Arrays over a block are [R] or, with a target, [R, T]: R instances, T online nodes of the group. The kinds of moves are
+those of Ganeti's hbal; p and s are an instance's primary and secondary, t is the target:
+
+    failover (s, p)   replace_secondary (p, t)   replace_and_failover (t, p)   replace_primary (t, s)
+    failover_and_replace (s, t)                  failover_to_any (t), for instances on shared storage
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+
+from ..._common.libraries import np
+from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.moves import MoveKind
+from ..cluster.state import ClusterState
+from ..metrics.score import Scorer
+
+WITH_TARGET = (
+    MoveKind.REPLACE_SECONDARY,
+    MoveKind.REPLACE_AND_FAILOVER,
+    MoveKind.REPLACE_PRIMARY,
+    MoveKind.FAILOVER_AND_REPLACE,
+)
+"""The kinds of a mirrored instance that have a target, in the order in which hbal tries them."""
+BLOCK_CELLS = 65536
+"""How many instances times targets are looked at in one go: temporaries of half a MiB stay in a core's cache."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instances, [R] each, with their nodes; `secondary` is NOWHERE for all or for none."""
+
+    instances: Integers
+    primary: Integers
+    secondary: Integers
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether these have secondaries."""
+        return bool(len(self.secondary)) and self.secondary[0] != NOWHERE
+
+    @functools.cached_property
+    def order(self) -> Integers:
+        """Return [R]: 0, 1, 2 ..."""
+        return np.arange(len(self.instances))
+
+
+@dataclass(frozen=True)
+class Board:
+    """The targets of moves, and where each node is among them."""
+
+    targets: Integers
+    """[T]: positions of the online nodes of the group."""
+    column: Integers
+    """[N]: position among `targets`, or NOWHERE."""
+    online: Booleans
+    """[N]: whether the node is one of them."""
+    tagged: Booleans
+    """[I]: whether the instance has exclusion tags."""
+    open: bool
+    """Whether every node accepts instances of every other."""
+
+    @classmethod
+    def of(cls, state: ClusterState, scorer: Scorer) -> Board:
+        """Return the board of a scorer's online members."""
+        column = _columns(scorer.online, len(state.offline))
+        tagged = np.array([bool(tags) for tags in state.facts.instances.exclusion], dtype=bool)
+        return cls(scorer.online, column, column != NOWHERE, tagged, bool(state.facts.nodes.accepts.all()))
+
+    def narrowed(self, targets: Integers) -> Board:
+        """Return a board with some of the targets only."""
+        return dataclasses.replace(self, targets=targets, column=_columns(targets, len(self.online)))
+
+    def blocks(self, state: ClusterState, instances: Integers) -> list[Block]:
+        """Return instances in blocks of convenient size, mirrored ones apart from others; none when there are no targets."""
+        if not len(self.targets):
+            return []
+        mirrored = state.secondary[instances] != NOWHERE
+        size = max(BLOCK_CELLS // max(len(self.targets), 1), 1)
+        found = []
+        for part in (instances[mirrored], instances[~mirrored]):
+            for start in range(0, len(part), size):
+                rows = part[start : start + size]
+                found.append(Block(rows, state.primary[rows], state.secondary[rows]))
+        return found
+
+    def at_home(self, block: Block) -> tuple[Integers, Integers]:
+        """Return the rows and columns of the cells, [R, T], at which an instance is already."""
+        rows, nodes = np.concatenate([block.order, block.order]), np.concatenate([block.primary, block.secondary])
+        columns = np.where(nodes == NOWHERE, NOWHERE, self.column[nodes])
+        known = np.flatnonzero(columns != NOWHERE)
+        return rows[known], columns[known]
+
+
+def _columns(targets: Integers, nodes: int) -> Integers:
+    column = np.full(nodes, NOWHERE)
+    column[targets] = np.arange(len(targets))
+    return column
+
+
+@dataclass(frozen=True)
+class KeptMemory:
+    """MiB that a node keeps for the failure of the worst other node, after each kind of move of a mirrored instance."""
+
+    secondary_without: Floats
+    """[R]: s, once the instance has left it."""
+    primary_after_failover: Floats
+    """[R]: p as the secondary of s."""
+    target_of_primary: Floats
+    """[R, T]: t as the secondary of p."""
+    target_of_secondary: Floats
+    """[R, T]: t as the secondary of s."""
+    primary_of_target: Floats
+    """[R, T]: p as the secondary of t."""
+    secondary_of_target: Floats
+    """[R, T]: s as the secondary of t instead of p."""
+
+    @classmethod
+    def of(cls, state: ClusterState, board: Board, block: Block) -> KeptMemory:
+        """Return what is kept after the moves of a mirrored block."""
+        primary, secondary, targets = block.primary, block.secondary, board.targets
+        memory = state.facts.instances.reserves[block.instances]
+        keeps = memory > 0
+        amount = memory[:, None]
+        left = state.peers[secondary]
+        left[block.order, primary] -= memory
+        without = np.where(keeps, left.max(axis=1), state.reserved[secondary])
+        here = state.reserved[targets]
+        cells, flat = len(state.peers), state.peers.ravel()
+        of_primary = flat.take(targets * cells + primary[:, None])
+        of_primary += amount
+        of_secondary = flat.take(targets * cells + secondary[:, None])
+        of_secondary += amount
+        for_target = state.peers[primary].take(targets, axis=1)
+        for_target += amount
+        instead = left.take(targets, axis=1)
+        instead += amount
+        return cls(
+            secondary_without=without,
+            primary_after_failover=np.maximum(state.reserved[primary], state.peers[primary, secondary] + memory),
+            target_of_primary=np.maximum(here, of_primary, out=of_primary),
+            target_of_secondary=np.maximum(here, of_secondary, out=of_secondary),
+            primary_of_target=np.maximum(state.reserved[primary][:, None], for_target, out=for_target),
+            secondary_of_target=np.maximum(without[:, None], instead, out=instead),
+        )
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the instances of a block add to a node, [R] each, in MiB; `uses` and `kept` are 0 or more."""
+
+    uses: Floats
+    """Memory on the primary."""
+    kept: Floats
+    """Memory reserved on the secondary."""
+    real: Booleans
+
+    @classmethod
+    def of(cls, state: ClusterState, block: Block) -> Needs:
+        """Return the needs of a block."""
+        facts = state.facts.instances
+        return cls(
+            uses=-facts.as_primary[Quantity.MEMORY, block.instances],
+            kept=facts.reserves[block.instances],
+            real=facts.real[block.instances],
+        )

@@ -1,0 +1,200 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What every single move changes of a score's sums: N+1 failures, offline nodes, exclusion tags, locations.
+
+penalties = MovedPenalties(state, scorer, board)
+penalties.changes(block, kept, needs)     # {kind: [R, T] or, for failover, [R]}
+"""
+
+from __future__ import annotations
+
+from ..._common.libraries import np
+from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.moves import MoveKind
+from ..cluster.state import ClusterState
+from ..metrics.score import RULE, WEIGHTS, Scorer, slot_weights
+from .board import Block, Board, KeptMemory, Needs
+
+
+class MovedPenalties:
+    """The sums of one state; see the module's docstring."""
+
+    def __init__(self, state: ClusterState, scorer: Scorer, board: Board) -> None:
+        self._state, self._board = state, board
+        self._least = scorer.least_left
+        self._memory = state.quantities[Quantity.MEMORY]
+        counts = state.quantities[Quantity.PRIMARIES] + state.quantities[Quantity.SECONDARIES]
+        self._counts = counts * board.online
+        self._failed = self._counts * scorer.failing(state)
+        self._tags = _TagPenalties(state, scorer, board)
+        self._one_fails = bool(self._failed.any())
+        self._plain = not (state.offline.any() or self._tags.any)
+
+    def changes(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
+        """Return the weighted change of every move's sums, without kinds of which none changes any; `kept` is None if not mirrored."""
+        found = {} if self._plain and self._board.online[block.primary].all() else self._without_n1(block, needs)
+        # Also for moves that keep N+1: the score takes a node with exactly what it must keep for one that fails.
+        for kind, change in self._n1(block, kept, needs).items():
+            if change.any():
+                found[kind] = found[kind] + change if kind in found else change
+        return found
+
+    @property
+    def follows(self) -> bool:
+        """Whether any tags or locations follow the primaries."""
+        return self._tags.any
+
+    def arrivals(self, block: Block) -> Floats:
+        """Return [R, T]: what tags and locations change when the primary goes to each target."""
+        return self._tags.primary_at_targets(block)
+
+    def beside(self, partners: Integers, nodes: Integers) -> Floats:
+        """Return the failure domains that nodes share with an instance's other node; 0 where that is NOWHERE."""
+        shared: Floats = self._state.facts.nodes.shared_locations[partners, nodes] * (partners != NOWHERE).astype(float)
+        return shared
+
+    def _without_n1(self, block: Block, needs: Needs) -> dict[MoveKind, Floats]:
+        arrives = self._tags.primary_at_targets(block)
+        primary_off = WEIGHTS["offline_pri_cnt"] * self._dark(block.primary) * needs.real
+        node_off = WEIGHTS["offline_all_cnt"] * self._dark(block.primary) * needs.real
+        leaves = (primary_off + node_off)[:, None]
+        if not block.mirrored:
+            return {MoveKind.FAILOVER_TO_ANY: arrives - leaves}
+        arrives_at_s = self._tags.primary_at_secondary(block)
+        mirror_off = (WEIGHTS["offline_all_cnt"] * self._dark(block.secondary) * needs.real)[:, None]
+        online = self._board.online[block.primary]
+        shared = self._state.facts.nodes.shared_locations[block.primary, block.secondary] * needs.real
+        before = (shared * online)[:, None]
+        beside_p, beside_s = self._beside(block.primary, needs), self._beside(block.secondary, needs)
+        return {
+            MoveKind.REPLACE_SECONDARY: beside_p * online[:, None] - before - mirror_off,
+            MoveKind.REPLACE_AND_FAILOVER: arrives + beside_p - before - primary_off[:, None] - mirror_off,
+            MoveKind.REPLACE_PRIMARY: arrives + beside_s - before - leaves,
+            MoveKind.FAILOVER_AND_REPLACE: arrives_at_s[:, None] + beside_s - before - leaves,
+            MoveKind.FAILOVER: arrives_at_s + shared * ~online - primary_off,
+        }
+
+    def _beside(self, partner: Integers, needs: Needs) -> Floats:
+        """Return [R, T]: the failure domains that each target shares with `partner`."""
+        nodes = self._state.facts.nodes
+        if not self._state.facts.location_tags:
+            return np.zeros((1, 1))
+        shared: Floats = nodes.shared_locations[np.ix_(partner, self._board.targets)] * needs.real[:, None].astype(float)
+        return shared
+
+    def _dark(self, nodes: Integers) -> Floats:
+        dark: Floats = self._state.offline[nodes].astype(float)
+        return dark
+
+    def _short(self, memory: Floats, kept: Floats) -> Booleans:
+        short: Booleans = memory - kept < self._least
+        return short
+
+    def _n1(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
+        """Return how the count of instances on nodes that fail N+1 changes."""
+        state, targets = self._state, self._board.targets
+        p, used = block.primary, needs.uses
+        leaves_p = self._at(p, self._memory[p] + used, state.reserved[p], -1.0)
+        primary_at_t = self._at(targets, self._memory[targets] - used[:, None], state.reserved[targets], 1.0)
+        real = needs.real.astype(float)
+        if kept is None:
+            return {MoveKind.FAILOVER_TO_ANY: (leaves_p[:, None] + primary_at_t) * real[:, None]}
+        s = block.secondary
+        leaves_s = self._at(s, self._memory[s], kept.secondary_without, -1.0)
+        at_s = self._at(s, self._memory[s] - used, kept.secondary_without, 0.0)
+        secondary_at_t = self._at(targets, self._memory[targets], kept.target_of_primary, 1.0)
+        mirror_of_s = self._at(targets, self._memory[targets], kept.target_of_secondary, 1.0)
+        p_of_t = self._at(p[:, None], (self._memory[p] + used)[:, None], kept.primary_of_target, 0.0)
+        s_of_t = self._at(s[:, None], self._memory[s][:, None], kept.secondary_of_target, 0.0)
+        p_of_s = self._at(p, self._memory[p] + used, kept.primary_after_failover, 0.0)
+        found = {
+            MoveKind.REPLACE_SECONDARY: leaves_s[:, None] + secondary_at_t,
+            MoveKind.REPLACE_AND_FAILOVER: leaves_s[:, None] + p_of_t + primary_at_t,
+            MoveKind.REPLACE_PRIMARY: leaves_p[:, None] + s_of_t + primary_at_t,
+            MoveKind.FAILOVER_AND_REPLACE: (leaves_p + at_s)[:, None] + mirror_of_s,
+        }
+        told = {kind: change * real[:, None] for kind, change in found.items()}
+        return told | {MoveKind.FAILOVER: (p_of_s + at_s) * real}
+
+    def _at(self, nodes: Integers, memory: Floats, kept: Floats, arrivals: float) -> Floats:
+        """Return the change at `nodes` when they have that memory free and kept, and so many instances more."""
+        short = self._short(memory, kept)
+        if not self._one_fails and not short.any():
+            return np.zeros(1)
+        after = (self._counts[nodes] + arrivals * self._board.online[nodes]) * short
+        change: Floats = WEIGHTS["n1_cnt"] * (after - self._failed[nodes])
+        return change
+
+
+class _TagPenalties:
+    """Exclusion tags and desired locations, which follow the primary."""
+
+    def __init__(self, state: ClusterState, scorer: Scorer, board: Board) -> None:
+        self._state, self._board = state, board
+        self._follows = board.tagged | (state.facts.instances.wishes > 0)
+        self._tagged = bool(state.facts.slots.names)
+        self._weights = slot_weights(state.facts, scorer.mode)
+        self._located = bool(state.facts.location_tags) or bool(state.facts.instances.wishes.any())
+        self._by_location = scorer.tags_by_location(state) if self._tagged and state.facts.location_tags else None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to follow."""
+        return self._tagged or self._located
+
+    def primary_at_targets(self, block: Block) -> Floats:
+        """Return [R, T]: the change when the primary leaves p for each target."""
+        if not self.any:
+            return np.zeros((1, 1))
+        found = np.zeros((len(block.instances), len(self._board.targets)))
+        for row, (instance, primary) in enumerate(zip(block.instances.tolist(), block.primary.tolist())):
+            if self._follows[instance]:
+                self._add(found[row], instance, primary, self._board.targets)
+        return found
+
+    def primary_at_secondary(self, block: Block) -> Floats:
+        """Return [R]: the change when the primary leaves p for s."""
+        found = np.zeros(len(block.instances))
+        if not block.mirrored or not self.any:
+            return found
+        for row, (instance, primary) in enumerate(zip(block.instances.tolist(), block.primary.tolist())):
+            if self._follows[instance]:
+                self._add(found[row : row + 1], instance, primary, block.secondary[row : row + 1])
+        return found
+
+    def _separated(self, slot: int, primary: int, nodes: Integers) -> Floats:
+        """Return how many more of a slot are not where most of it are when a primary goes from its node to each of `nodes`."""
+        counts = self._state.tag_counts[:, slot]
+        without = counts.copy()
+        without[primary] -= 1
+        change: Floats = (counts.max() - np.maximum(without.max(), without[nodes] + 1)).astype(float)
+        return change
+
+    def _add(self, found: Floats, instance: int, primary: int, nodes: Integers) -> None:
+        facts = self._state.facts
+        exclusion, desired = facts.instances.exclusion[instance], facts.instances.desired[instance]
+        online = bool(self._board.online[primary])
+        if exclusion:
+            tags = list(exclusion)
+            counts, limit, weights = self._state.tag_counts, facts.slots.limit, self._weights[tags] * WEIGHTS["pri_tags_score"]
+            found += (counts[np.ix_(nodes, tags)] >= limit[np.ix_(nodes, tags)]) @ weights
+            found -= online * float((counts[primary, tags] > limit[primary, tags]) @ weights)
+            for slot in exclusion:
+                if facts.slots.together[slot]:
+                    found += WEIGHTS["pri_tags_score"] * RULE * self._separated(slot, primary, nodes)
+        if not facts.instances.real[instance]:
+            return
+        if desired:
+            locations = facts.nodes.locations
+            met = list(desired)
+            found -= locations[np.ix_(nodes, met)].sum(axis=1)
+            found += float(locations[primary, met].sum()) if online else 0.0
+        if not online:
+            found += float(facts.instances.wishes[instance])
+        if exclusion and self._by_location is not None:
+            here = facts.nodes.locations[primary] & online
+            without = self._by_location[:, list(exclusion)] - here[:, None]
+            repeated = (without > 0).sum(axis=1).astype(float)
+            found += facts.nodes.locations[nodes] @ repeated - float(repeated @ here)

@@ -1,0 +1,240 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Ganeti's IAllocator message, version 2: the cluster, and what is asked of it. Answers are written elsewhere.
+
+Nodes that are not to run instances are drained here; what nodes do not report is 0, and of drained ones, which are taken to
+answer, not every release of Ganeti tells anything. One that reports nothing without being marked in any way is unreachable.
+As in hail, an instance is taken to be balanced automatically, and on a KVM cluster the node's own memory is a fixed amount, since what
+KVM nodes report contains the instances' memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import typing as t
+from collections.abc import Mapping
+
+from ..._common.containers import ByName, ListOf, MappingOf, Row, Table, Values
+from ..._common.errors import InputError, Mistake, Mistakes
+from ..._common.kinds import Anything, Word
+from ..._common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
+from ..cluster.check import Places, check_cluster, check_new_instance, pool_names
+from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
+from .loaded import Loaded
+from .policy import GANETI_POLICY, make_policy
+
+ADMIN_STATES = {"up": Status.RUNNING, "down": Status.ADMIN_DOWN, "offline": Status.ADMIN_OFFLINE}
+KVM_NODE_MEMORY = 4096
+"""MiB that a KVM node is taken to need for itself; htools' default of --static-kvm-node-memory."""
+
+NODE_PARAMETERS = Table(
+    "a node's parameters",
+    [Row("exclusive_storage", TRUTH, default=False), Row("spindle_count", WHOLE, default=1)],
+    others=True,
+)
+_GROUP = Table(
+    "a group",
+    [
+        Row("name", NAME, required=True),
+        Row("alloc_policy", Word(AllocPolicy), required=True),
+        Row("tags", STRINGS, default=()),
+        Row("networks", STRINGS, default=()),
+        Row("ipolicy", GANETI_POLICY),
+    ],
+    others=True,
+)
+_NODE = Table(
+    "a node",
+    [
+        Row("group", NAME, required=True),
+        Row("offline", TRUTH, required=True),
+        Row("drained", TRUTH, required=True),
+        Row("vm_capable", TRUTH, default=True),
+        Row("tags", STRINGS, default=()),
+        Row("ndparams", NODE_PARAMETERS, default=NODE_PARAMETERS.blank),
+        Row("total_memory", Anything()),
+    ],
+    others=True,
+)
+_REPORT = Table(
+    "a node",
+    [
+        Row("total_memory", NUMBER, required=True),
+        Row("reserved_memory", WHOLE, required=True),
+        Row("free_memory", WHOLE, required=True),
+        Row("total_disk", NUMBER, required=True),
+        Row("free_disk", WHOLE, required=True),
+        Row("total_cpus", NUMBER, required=True),
+        Row("reserved_cpus", WHOLE, default=0),
+        Row("total_spindles", WHOLE, default=0),
+        Row("free_spindles", WHOLE, default=0),
+    ],
+    others=True,
+)
+"""What a node tells while it answers."""
+_NODES, _REPORTS = MappingOf(_NODE), MappingOf(_REPORT)
+# Disks of a cluster are much alike: equal ones are one.
+_DISK = Table("a disk", [Row("size", WHOLE, required=True), Row("spindles", WHOLE)], others=True, make=functools.lru_cache(Disk))
+_NIC = Table("a network interface", [Row("network", NAME)], others=True, make=lambda network: network)
+_INSTANCE_ROWS = [
+    Row("memory", WHOLE, required=True),
+    Row("disk_space_total", WHOLE, required=True),
+    Row("vcpus", WHOLE, required=True),
+    Row("admin_state", Word(ADMIN_STATES), default="up"),
+    Row("disk_template", Word(DiskTemplate), required=True),
+    Row("disks", ListOf(_DISK, "disks"), default=()),
+    Row("tags", STRINGS, default=()),
+    Row("spindle_use", WHOLE, default=1),
+    Row("forthcoming", TRUTH, default=False),
+    Row("nics", ListOf(_NIC, "network interfaces"), default=()),
+]
+
+
+def _instance(
+    name: str,
+    memory: int,
+    disk: int,
+    vcpus: int,
+    admin_state: str,
+    template: DiskTemplate,
+    disks: tuple[Disk, ...],
+    tags: tuple[str, ...],
+    spindle_use: int,
+    forthcoming: bool,
+    networks: tuple[str | None, ...],
+    nodes: tuple[str, ...] = (),
+) -> Instance:
+    """Return an instance of the values of its rows; one without nodes is yet to be placed."""
+    return Instance(
+        name,
+        memory,
+        disk,
+        vcpus,
+        nodes[0] if nodes else "",
+        nodes[1] if len(nodes) > 1 else "",
+        status=ADMIN_STATES[admin_state],
+        disk_template=template,
+        disks=disks,
+        tags=tags,
+        spindle_use=spindle_use,
+        forthcoming=forthcoming,
+        networks=tuple([network for network in networks if network is not None]) if networks else (),
+    )
+
+
+_INSTANCE = Table("an instance", [*_INSTANCE_ROWS, Row("nodes", STRINGS, required=True)], others=True)
+_NEW_INSTANCE = Table("an instance", [Row("name", NAME, required=True), *_INSTANCE_ROWS], others=True, make=_instance)
+_MESSAGE = Table(
+    "a message",
+    [
+        Row("ipolicy", GANETI_POLICY),
+        Row("nodegroups", MappingOf(_GROUP, "groups by UUID"), required=True),
+        Row("enabled_hypervisors", STRINGS, default=()),
+        Row("nodes", MappingOf(Anything(), "nodes by name"), required=True),
+        Row("instances", ByName(_INSTANCE, _instance, "instances by name"), required=True),
+        Row("cluster_tags", STRINGS, default=()),
+        Row("request", MappingOf(Anything(), "the request's keys"), default={}),
+    ],
+    others=True,
+)
+_REQUEST = Table(
+    "a request", [Row("type", NAME, required=True), Row("instances", ListOf(Anything(), "instances"), default=())], others=True
+)
+
+
+def parse_json(text: str) -> t.Any:
+    """Return what a JSON text says; raise InputError when it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError([Mistake("", f"the text is not JSON: {error}")]) from None
+
+
+def parse_iallocator(data: t.Any) -> Loaded:
+    """Return the cluster and the request in the mapping that the JSON text holds; raise InputError with all mistakes."""
+    mistakes = Mistakes()
+    values = _MESSAGE.read_nested(data, "", mistakes)
+    policy = make_policy(values["ipolicy"], Policy())
+    groups = [_group(uuid, group, policy) for uuid, group in values["nodegroups"].items()]
+    names = {group.uuid: group.name for group in groups}
+    memory = KVM_NODE_MEMORY if values["enabled_hypervisors"][:1] == ("kvm",) else None
+    nodes = _nodes(values["nodes"], names, memory, mistakes)
+    cluster = Cluster(tuple(groups), tuple(nodes), values["instances"], values["cluster_tags"], policy)
+    places = Places(
+        groups=[f"nodegroups.{group.uuid}" for group in groups],
+        nodes=[f"nodes.{node.name}" for node in nodes],
+        instances=[f"instances.{instance.name}" for instance in cluster.instances],
+    )
+    check_cluster(cluster, places, mistakes)
+    mistakes.check()
+    return Loaded(cluster, values["request"])
+
+
+def requested_instances(loaded: Loaded) -> tuple[Instance, ...]:
+    """Return the instances that an `allocate` or `multi-allocate` request wants placed, else none; raise InputError."""
+    mistakes = Mistakes()
+    request = _REQUEST.read_nested(loaded.request, "request", mistakes)
+    several = [(f"request.instances[{position}]", one) for position, one in enumerate(request["instances"])]
+    wanted = {"allocate": [("request", loaded.request)], "multi-allocate": several}.get(request["type"], [])
+    pools = pool_names(loaded.cluster.nodes)
+    instances = []
+    for place, data in wanted:
+        instance = _NEW_INSTANCE.read_nested(data, place, mistakes)
+        check_new_instance(instance, f"{place}.", pools, mistakes)
+        instances.append(instance)
+    mistakes.check()
+    return tuple(instances)
+
+
+def _group(uuid: str, values: Values, policy: Policy) -> Group:
+    return Group(
+        name=values["name"],
+        uuid=uuid,
+        alloc_policy=values["alloc_policy"],
+        tags=values["tags"],
+        networks=values["networks"],
+        policy=make_policy(values["ipolicy"], policy),
+    )
+
+
+def _nodes(given: Mapping[str, t.Any], groups: Mapping[str, str], kvm_memory: int | None, mistakes: Mistakes) -> list[Node]:
+    """Return the nodes, with what those report that are to run instances and answer. `groups` are names by UUID."""
+    nodes = _NODES.read_nested(given, "nodes", mistakes)
+    live = {name: given[name] for name, values in nodes.items() if _is_live(values) and isinstance(given[name], Mapping)}
+    reports = _REPORTS.read_nested(live, "nodes", mistakes)
+    return [_node(name, values, reports.get(name), groups, kvm_memory) for name, values in nodes.items()]
+
+
+def _works(values: Values) -> bool:
+    return not values["offline"] and values["vm_capable"]
+
+
+def _is_live(values: Values) -> bool:
+    return _works(values) and values["total_memory"] is not None
+
+
+def _node(name: str, values: Values, told: Values | None, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
+    report = _REPORT.blank if told is None else told
+    exclusive, own_memory = values["ndparams"]["exclusive_storage"], report["reserved_memory"]
+    uuid = values["group"]
+    return Node(
+        name=name,
+        group=groups.get(uuid, uuid),
+        total_memory=report["total_memory"],
+        node_memory=own_memory if kvm_memory is None or told is None else kvm_memory,
+        free_memory=report["free_memory"],
+        total_disk=report["total_disk"],
+        free_disk=report["free_disk"],
+        total_cpus=report["total_cpus"],
+        node_cpus=report["reserved_cpus"],
+        offline=values["offline"],
+        drained=values["drained"] or not values["vm_capable"],
+        unreachable=told is None and _works(values) and not values["drained"],
+        tags=values["tags"],
+        exclusive_storage=exclusive,
+        spindles=report["total_spindles"] if exclusive else values["ndparams"]["spindle_count"],
+        free_spindles=report["free_spindles"],
+    )

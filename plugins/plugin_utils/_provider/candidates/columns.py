@@ -1,0 +1,159 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a request asks, as columns: each is one choice of a provider, and says which providers can be chosen.
+
+A granular group is one column. The group without a suffix is one column for each of its classes, since each may come from another
+provider. Filters are also what why.py counts, so a reason is never about another rule than the search's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..._common.libraries import np
+from ..request.model import UNSUFFIXED, Group, Request
+from .index import Index, Mask
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One constraint of one column: its kind, what it says to a reader, and where it holds.
+
+    `own` is for a tree's own members, `shared` for sharing providers of other trees.
+    """
+
+    kind: str
+    says: str
+    own: Mask
+    shared: Mask
+
+
+@dataclass(frozen=True)
+class Column:
+    """One choice: for which group, which amounts it takes, and where it can be made."""
+
+    group: Group
+    amounts: tuple[tuple[str, int], ...]
+    own: Mask
+    shared: Mask
+    can_split: bool = False
+
+    @property
+    def unsuffixed(self) -> bool:
+        """Whether it is part of the group without a suffix."""
+        return self.group.suffix == UNSUFFIXED
+
+
+def request_columns(index: Index, request: Request) -> list[Column]:
+    """Return the columns of all groups, in the request's order."""
+    columns = []
+    for group in request.groups:
+        for amounts, split in column_amounts(group, request.can_split):
+            own, shared = np.ones(index.size, dtype=bool), np.ones(index.size, dtype=bool)
+            for found in column_filters(index, group, amounts, split):
+                own &= found.own
+                shared &= found.shared
+            columns.append(Column(group, amounts, own, shared, split))
+    return columns
+
+
+def column_amounts(group: Group, can_split: frozenset[str]) -> list[tuple[tuple[tuple[str, int], ...], bool]]:
+    """Return (amounts, may be split) of each of a group's columns."""
+    if group.suffix != UNSUFFIXED:
+        return [(group.resources, False)]
+    return [((entry,), entry[0] in can_split) for entry in group.resources]
+
+
+def column_filters(index: Index, group: Group, amounts: tuple[tuple[str, int], ...], split: bool) -> Iterator[Filter]:
+    """Yield every constraint that one provider of a column must satisfy by itself."""
+    for name, amount in amounts:
+        yield _resource_filter(index, name, amount, split)
+    if group.suffix != UNSUFFIXED or (len(group.resources) == 1 and not split):
+        for choice in group.required:
+            yield _same("required", f"trait {' or '.join(sorted(choice))}", index.any_trait(choice))
+    if group.forbidden:
+        yield _same("forbidden", f"not trait {', '.join(sorted(group.forbidden))}", ~index.any_trait(group.forbidden))
+    yield from _aggregate_filters(index, group)
+    if group.in_tree is not None:
+        tree = index.tree_mask(group.in_tree)
+        shared = np.zeros(index.size, dtype=bool) if group.suffix == UNSUFFIXED else tree
+        yield Filter("in_tree", f"in the tree of {group.in_tree}", tree, shared)
+
+
+def required_together(group: Group, columns: list[Column]) -> tuple[frozenset[str], ...]:
+    """Return the required sets of the unsuffixed group that its providers may satisfy together, not each by itself."""
+    several = len(columns) > 1 or any(column.can_split for column in columns)
+    return group.required if several else ()
+
+
+def root_filters(index: Index, request: Request) -> Iterator[tuple[str, str, Mask]]:
+    """Yield (kind, what it says, where it holds by tree) of each constraint on the root of a candidate's tree."""
+    roots = index.tree_start
+    for trait in sorted(request.root_required):
+        yield "root_required", f"root has trait {trait}", index.any_trait([trait])[roots]
+    if request.root_forbidden:
+        yield (
+            "root_forbidden",
+            f"root does not have trait {', '.join(sorted(request.root_forbidden))}",
+            ~index.any_trait(request.root_forbidden)[roots],
+        )
+    for choice in request.root_member_of:
+        yield "root_member_of", f"root is in aggregate {' or '.join(sorted(choice))}", index.any_aggregate(choice)[roots]
+    if request.root_not_member_of:
+        names = ", ".join(sorted(request.root_not_member_of))
+        yield "root_member_of", f"root is not in aggregate {names}", ~index.any_aggregate(request.root_not_member_of)[roots]
+    unsuffixed = request.group(UNSUFFIXED)
+    if unsuffixed is not None and unsuffixed.not_member_of:
+        names = ", ".join(sorted(unsuffixed.not_member_of))
+        yield "not_member_of", f"root is not in aggregate {names}", ~index.any_aggregate(unsuffixed.not_member_of)[roots]
+
+
+def trees_with(index: Index, own: Mask, shared: Mask) -> Mask:
+    """Return the trees in which some provider can be chosen: an own member, or a sharing one of another tree."""
+    found = np.zeros(index.trees, dtype=bool)
+    found[index.tree[own]] = True
+    found[index.shared_tree[shared[index.shared_position]]] = True
+    return found
+
+
+def feasible_trees(index: Index, request: Request, columns: list[Column]) -> Mask:
+    """Return the trees in which every column has a choice and the root satisfies what is asked of it."""
+    feasible = np.ones(index.trees, dtype=bool)
+    for _kind, _says, holds in root_filters(index, request):
+        feasible &= holds
+    for column in columns:
+        feasible &= trees_with(index, column.own, column.shared)
+    unsuffixed = [column for column in columns if column.unsuffixed]
+    if unsuffixed:
+        own = np.logical_or.reduce([column.own for column in unsuffixed])
+        shared = np.logical_or.reduce([column.shared for column in unsuffixed])
+        for choice in required_together(unsuffixed[0].group, unsuffixed):
+            has = index.any_trait(choice)
+            feasible &= trees_with(index, own & has, shared & has)
+    return feasible
+
+
+def _resource_filter(index: Index, name: str, amount: int, split: bool) -> Filter:
+    table = index.classes.get(name)
+    if table is None:
+        return _same("resources", f"{amount} {name}", np.zeros(index.size, dtype=bool))
+    if split:
+        return _same("resources", f"a part of {amount} {name}", index.mask(table.positions[table.min_unit <= table.most]))
+    return _same("resources", f"{amount} {name}", index.mask(table.fits(amount)))
+
+
+def _aggregate_filters(index: Index, group: Group) -> Iterator[Filter]:
+    widen: Callable[[Mask], Mask] = (lambda mask: mask | mask[index.root]) if group.suffix == UNSUFFIXED else (lambda mask: mask)
+    for choice in group.member_of:
+        inside = index.any_aggregate(choice)
+        yield Filter("member_of", f"in aggregate {' or '.join(sorted(choice))}", widen(inside), inside)
+    if group.not_member_of:
+        inside = index.any_aggregate(group.not_member_of)
+        yield Filter("not_member_of", f"not in aggregate {', '.join(sorted(group.not_member_of))}", ~widen(inside), ~inside)
+
+
+def _same(kind: str, says: str, holds: Mask) -> Filter:
+    return Filter(kind, says, holds, holds)

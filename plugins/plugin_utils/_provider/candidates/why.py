@@ -1,0 +1,352 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why there is no candidate, or too few: for each group and constraint how many providers are left, and what would help.
+
+The filters are those of the search (columns.py), counted one after the other; what would help is found by trying.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..._common.libraries import np
+from ..request.model import UNSUFFIXED, Group, Request
+from .columns import Filter, column_amounts, column_filters, request_columns, required_together, root_filters, trees_with
+from .exclusion import Exclusion, find_exclusion
+from .find import SearchOptions, find_candidates
+from .index import Index, Mask
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A request that asks for one thing less; `place` is the argument that changes, `says` how."""
+
+    place: str
+    says: str
+    request: Request
+
+
+def relaxations(request: Request) -> Iterator[Relaxation]:
+    """Yield the request without each of its constraints, one at a time; amounts stay as they are."""
+    for number, group in enumerate(request.groups):
+        for place, says, relaxed in _group_relaxations(group):
+            groups = (*request.groups[:number], relaxed, *request.groups[number + 1 :])
+            yield Relaxation(f"groups.{group.suffix or repr('')}.{place}", says, replace(request, groups=groups))
+    for number, subtree in enumerate(request.subtrees):
+        names = ", ".join([*subtree.together, *(f"!{suffix}" for suffix in subtree.apart)])
+        rest = (*request.subtrees[:number], *request.subtrees[number + 1 :])
+        yield Relaxation(f"same_subtree[{number}]", f"without same_subtree {names}", replace(request, subtrees=rest))
+    if request.isolated:
+        says = f"without isolating {', '.join(sorted(request.isolated))}"
+        yield Relaxation("isolate", says, replace(request, isolated=frozenset()))
+    yield from _root_relaxations(request)
+
+
+def largest_that_fits(index: Index, request: Request, fits: Callable[[Request], bool]) -> Iterator[Relaxation]:
+    """Yield for each amount that is too large by itself the largest smaller one with which the request fits."""
+    for group in request.groups:
+        for name, amount in group.resources:
+            asking = partial(_asking, request, group, name)
+            less = _largest(_smaller_pieces(index, name, amount), amount, _through(asking, fits))
+            if less:
+                says = f"with {less} {name} instead of {amount}"
+                yield Relaxation(f"groups.{group.suffix or repr('')}.resources.{name}", says, asking(less))
+
+
+def largest_free(index: Index, request: Request) -> Iterator[tuple[str, str, int, int, int]]:
+    """Yield (suffix, class, amount asked, largest piece that is free, position of its provider) for each amount.
+
+    Only providers that satisfy all else that the group asks of one provider are looked at, or all of them if there are none.
+    """
+    for group in request.groups:
+        for name, amount in group.resources:
+            table = index.classes.get(name)
+            if table is None or not len(table.positions):
+                continue
+            allowed = _else_satisfied(index, group)[table.positions]
+            most = np.where(table.most >= table.min_unit, table.most, 0)
+            if allowed.any():
+                most = np.where(allowed, most, -1)
+            row = int(most.argmax())
+            yield group.suffix, name, amount, max(0, int(most[row])), int(table.positions[row])
+
+
+def _else_satisfied(index: Index, group: Group) -> Mask:
+    """Where all that a group asks of one provider but the amounts holds."""
+    holds = np.ones(index.size, dtype=bool)
+    for found in column_filters(index, group, (), split=False):
+        holds &= found.own
+    return holds
+
+
+def _group_relaxations(group: Group) -> Iterator[tuple[str, str, Group]]:
+    for number, choice in enumerate(group.required):
+        rest = (*group.required[:number], *group.required[number + 1 :])
+        yield "required", f"without trait {' or '.join(sorted(choice))}", replace(group, required=rest)
+    for trait in sorted(group.forbidden):
+        yield "forbidden", f"with trait {trait} allowed", replace(group, forbidden=group.forbidden - {trait})
+    for number, choice in enumerate(group.member_of):
+        rest = (*group.member_of[:number], *group.member_of[number + 1 :])
+        yield "member_of", f"outside aggregate {' or '.join(sorted(choice))}", replace(group, member_of=rest)
+    for aggregate in sorted(group.not_member_of):
+        yield "not_member_of", f"with aggregate {aggregate} allowed", replace(group, not_member_of=group.not_member_of - {aggregate})
+    if group.in_tree is not None:
+        yield "in_tree", f"outside the tree of {group.in_tree}", replace(group, in_tree=None)
+
+
+def _root_relaxations(request: Request) -> Iterator[Relaxation]:
+    for trait in sorted(request.root_required):
+        yield Relaxation(
+            "root_required", f"without trait {trait} at the root", replace(request, root_required=request.root_required - {trait})
+        )
+    for trait in sorted(request.root_forbidden):
+        relaxed = replace(request, root_forbidden=request.root_forbidden - {trait})
+        yield Relaxation("root_forbidden", f"with trait {trait} allowed at the root", relaxed)
+    for number, choice in enumerate(request.root_member_of):
+        rest = (*request.root_member_of[:number], *request.root_member_of[number + 1 :])
+        yield Relaxation(
+            "root_member_of", f"with a root outside aggregate {' or '.join(sorted(choice))}", replace(request, root_member_of=rest)
+        )
+    for aggregate in sorted(request.root_not_member_of):
+        relaxed = replace(request, root_not_member_of=request.root_not_member_of - {aggregate})
+        yield Relaxation("root_member_of", f"with a root in aggregate {aggregate} allowed", relaxed)
+
+
+def _smaller_pieces(index: Index, name: str, amount: int) -> list[int]:
+    """Return the largest piece below the amount that each provider can give, ascending and each only once."""
+    table = index.classes.get(name)
+    if table is None:
+        return []
+    ceiling = np.minimum(table.most, amount - 1)
+    stepped = ceiling // table.step_size * table.step_size
+    pieces = np.where(stepped >= table.min_unit, stepped, np.where(table.min_unit <= ceiling, table.min_unit, 0))
+    return [piece for piece in np.unique(pieces).tolist() if piece > 0]
+
+
+def _through(asking: Callable[[int], Request], fits: Callable[[Request], bool]) -> Callable[[int], bool]:
+    return lambda less: fits(asking(less))
+
+
+def _asking(request: Request, group: Group, name: str, less: int) -> Request:
+    """Return the request with another amount of one class in one group."""
+    resources = tuple((asked, less if asked == name else amount) for asked, amount in group.resources)
+    return replace(request, groups=tuple(replace(one, resources=resources) if one is group else one for one in request.groups))
+
+
+def _largest(pieces: Sequence[int], too_much: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest amount that fits, 0 if none does, by bisection: what fits with more fits with less, step sizes aside.
+
+    The pieces that providers can give are tried first, so that step sizes are kept; then what lies between two of them.
+    """
+    tried = [0, *pieces, too_much]
+    low, high = 0, len(tried) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(tried[middle]) else (low, middle)
+    least, most = tried[low], tried[high]
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if fits(middle) else (least, middle)
+    return least
+
+
+TRIAL_BUDGET = 200_000
+"""How many choices one trial of a relaxed request looks at, at most."""
+
+
+def explain(index: Index, request: Request, have: int = 0) -> dict[str, t.Any]:
+    """Return why a request has only `have` candidates, as plain data.
+
+    `says` are sentences. `first` names the first constraint that leaves nothing (None when single constraints leave something).
+    `roots` and `combination` count trees, `groups` counts providers: {suffix: [{resources, constraints: [{kind, says, left}], trees}]},
+    the unsuffixed group with an entry for each class. `excluding` are groups that exclude each other, where that is the reason:
+    {groups: [suffixes], because: [places]}. `relax` lists the single changes that bring more candidates; `largest` the largest piece of
+    each class that is free.
+    """
+    roots = _count_roots(index, request)
+    groups = {group.suffix: _count_group(index, request, group) for group in request.groups}
+    combination = _count_combination(index, request)
+    relax = list(_what_helps(index, request, have))
+    largest = [_largest_entry(index, entry) for entry in largest_free(index, request)]
+    first = _first_empty(roots, groups, combination)
+    exclusion = find_exclusion(request, partial(_is_impossible, index)) if first is None and not have else None
+    return {
+        "says": list(sentences(index.size, first, relax, largest, have, exclusion)),
+        "first": first,
+        "roots": roots,
+        "groups": groups,
+        "combination": combination,
+        "excluding": None if exclusion is None else exclusion.as_plain(),
+        "relax": relax,
+        "largest": largest,
+    }
+
+
+def _is_impossible(index: Index, request: Request) -> bool:
+    answer = find_candidates(index, replace(request, limit=1), SearchOptions(budget=TRIAL_BUDGET))
+    return not answer.candidates and not answer.truncated
+
+
+def resource_steps(index: Index, name: str, amount: int, split: bool) -> Iterator[Filter]:
+    """Yield what asking for one amount means, step by step; together they are the search's filter."""
+    table = index.classes.get(name)
+    if table is None:
+        nowhere = np.zeros(index.size, dtype=bool)
+        yield Filter("inventory", f"has an inventory of {name}", nowhere, nowhere)
+        return
+    steps: list[tuple[str, str, Mask]] = [("inventory", f"has an inventory of {name}", np.ones(len(table.positions), dtype=bool))]
+    if split:
+        steps.append(("room", f"has a piece of {name} free", table.min_unit <= table.most))
+    else:
+        steps.append(("unit", f"gives {amount} {name} at once (min_unit, max_unit, step_size)", table.allows_piece(amount)))
+        steps.append(("room", f"has {amount} {name} free", table.room >= amount))
+    for kind, says, rows in steps:
+        holds = index.mask(table.positions[rows])
+        yield Filter(kind, says, holds, holds)
+
+
+def _count_roots(index: Index, request: Request) -> dict[str, t.Any]:
+    left = np.ones(index.trees, dtype=bool)
+    constraints = []
+    for kind, says, holds in root_filters(index, request):
+        left &= holds
+        constraints.append({"kind": kind, "says": says, "left": int(left.sum())})
+    return {"trees": index.trees, "constraints": constraints}
+
+
+def _count_group(index: Index, request: Request, group: Group) -> list[dict[str, t.Any]]:
+    return [_count_column(index, group, amounts, split) for amounts, split in column_amounts(group, request.can_split)]
+
+
+def _count_column(index: Index, group: Group, amounts: tuple[tuple[str, int], ...], split: bool) -> dict[str, t.Any]:
+    own, shared = np.ones(index.size, dtype=bool), np.ones(index.size, dtype=bool)
+    constraints = []
+    for found in _steps(index, group, amounts, split):
+        own &= found.own
+        shared &= found.shared
+        constraints.append({"kind": found.kind, "says": found.says, "left": int((own | shared & _sharing(index)).sum())})
+    return {"resources": dict(amounts), "constraints": constraints, "trees": int(trees_with(index, own, shared).sum())}
+
+
+def _steps(index: Index, group: Group, amounts: tuple[tuple[str, int], ...], split: bool) -> Iterator[Filter]:
+    for name, amount in amounts:
+        yield from resource_steps(index, name, amount, split)
+    yield from (found for found in column_filters(index, group, amounts, split) if found.kind != "resources")
+
+
+def _sharing(index: Index) -> Mask:
+    return index.mask(np.array(sorted(index.sharing), dtype=np.int64))
+
+
+def _count_combination(index: Index, request: Request) -> list[dict[str, t.Any]]:
+    """Count the trees in which one group after the other has a provider, then what the unsuffixed group needs together."""
+    left = np.ones(index.trees, dtype=bool)
+    for _kind, _says, holds in root_filters(index, request):
+        left &= holds
+    columns = request_columns(index, request)
+    counts = []
+    for group in request.groups:
+        of_group = [column for column in columns if column.group is group]
+        for column in of_group:
+            left &= trees_with(index, column.own, column.shared)
+        counts.append({"group": group.suffix, "says": f"{_name(group.suffix)} has a provider in the same tree", "left": int(left.sum())})
+        if group.suffix == UNSUFFIXED:
+            own = np.logical_or.reduce([column.own for column in of_group])
+            shared = np.logical_or.reduce([column.shared for column in of_group])
+            for choice in required_together(group, of_group):
+                has = index.any_trait(choice)
+                left &= trees_with(index, own & has, shared & has)
+                says = f"one of its providers has trait {' or '.join(sorted(choice))}"
+                counts.append({"group": group.suffix, "says": says, "left": int(left.sum())})
+    return counts
+
+
+def _first_empty(roots: dict[str, t.Any], groups: dict[str, t.Any], combination: list[dict[str, t.Any]]) -> dict[str, t.Any] | None:
+    """Return the first constraint after which nothing is left, with what was left before it."""
+    before = roots["trees"]
+    for entry in roots["constraints"]:
+        if entry["left"] == 0:
+            return {"where": "roots", "says": entry["says"], "before": before}
+        before = entry["left"]
+    for suffix, columns in groups.items():
+        for column in columns:
+            before = None
+            for entry in column["constraints"]:
+                if entry["left"] == 0:
+                    return {"where": "group", "group": suffix, "kind": entry["kind"], "says": entry["says"], "before": before}
+                before = entry["left"]
+    before = None
+    for entry in combination:
+        if entry["left"] == 0:
+            return {"where": "combination", "group": entry["group"], "says": entry["says"], "before": before}
+        before = entry["left"]
+    return None
+
+
+def _what_helps(index: Index, request: Request, have: int) -> Iterator[dict[str, str]]:
+    """Yield the single changes that bring more than `have` candidates."""
+
+    def fits(relaxed: Request) -> bool:
+        answer = find_candidates(index, replace(relaxed, limit=have + 1), SearchOptions(budget=TRIAL_BUDGET))
+        return len(answer.candidates) > have
+
+    for relaxation in relaxations(request):
+        if fits(relaxation.request):
+            yield {"place": relaxation.place, "says": relaxation.says}
+    for relaxation in largest_that_fits(index, request, fits):
+        yield {"place": relaxation.place, "says": relaxation.says}
+
+
+def _largest_entry(index: Index, entry: tuple[str, str, int, int, int]) -> dict[str, t.Any]:
+    suffix, name, asked, free, position = entry
+    provider = index.providers[position]
+    return {"group": suffix, "resource_class": name, "asked": asked, "free": free, "provider": provider.uuid, "name": provider.name}
+
+
+def sentences(
+    size: int,
+    first: dict[str, t.Any] | None,
+    relax: list[dict[str, str]],
+    largest: list[dict[str, t.Any]],
+    have: int,
+    exclusion: Exclusion | None = None,
+) -> Iterator[str]:
+    """Yield the reasons in a world of so many providers as sentences."""
+    if not size:
+        yield "There are no providers at all."
+        return
+    if first is not None:
+        yield _sentence_of_first(first)
+    elif exclusion is not None:
+        yield exclusion.says()
+    elif have == 0:
+        yield "Some trees have a provider for every group, but not for all together: merged amounts, isolation or same_subtree."
+    for entry in largest:
+        if entry["free"] < entry["asked"]:
+            yield (
+                f"{_name(entry['group'])} asks for {entry['asked']} {entry['resource_class']}; the largest piece that is free is "
+                f"{entry['free']}, of {entry['name']}."
+            )
+    if relax:
+        changes = "; or ".join(f"{entry['says']} ({entry['place']})" for entry in relax)
+        yield f"{'More would fit' if have else 'It would fit'} {changes}."
+    elif have == 0:
+        yield "No single change would help."
+
+
+def _sentence_of_first(first: dict[str, t.Any]) -> str:
+    if first["where"] == "roots":
+        return f"No tree is left after: {first['says']} ({first['before']} before)."
+    before = "" if first["before"] is None else f" ({first['before']} before)"
+    if first["where"] == "group":
+        return f"{_name(first['group'])}: no provider is left after: {first['says']}{before}."
+    return f"No tree has a provider for every group; none is left after: {_name(first['group'])}: {first['says']}{before}."
+
+
+def _name(suffix: str) -> str:
+    return f"Group {suffix}" if suffix else "The group without a suffix"

@@ -1,0 +1,167 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The usual claim, of one new consumer and one provider: what it asks for is counted as used where there is room, in one update.
+
+On PostgreSQL all of it is one statement, elsewhere there are a few. How many inventories were counted is the check. Where they are too few,
+or the consumer is not new, nothing is left of it, and the claim is made once more the long way, which finds out why. Everything else is
+made the long way from the start.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Collection, Mapping
+from functools import cache, partial
+
+from ..._common.libraries import sa
+from ..world.names import canonical_uuid
+from .claims import Claim, Claimed, ConsumerState, apply_plan, plan_claims, refuse_outdated
+from .guards import guard_consumer, owner_values, raise_generation
+from .open import Ledger
+from .read import Consumer, Guarded
+from .statements import Statement
+from .tables import allocations, inventories, providers
+
+_MOST_PARTS = 16
+"""Claims of more inventories than this are made the long way; for each number of them there is a statement."""
+
+_FIND = Statement(
+    sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation).where(
+        sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("called_so"))
+    )
+)
+
+
+class _NotAtOnce(Exception):
+    """The consumer is not new, the provider is not known, or some inventory lacks room or gives no such piece."""
+
+
+def make_claims(ledger: Ledger, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
+    """Carry claims out in one transaction; a consumer that has what it claims is left as it is.
+
+    Raises what apply_claims and Ledger.write raise.
+    """
+    expected = generations or {}
+    try:
+        return ledger.write(partial(_claim_at_once, claims=claims, generations=expected))
+    except _NotAtOnce:
+        return ledger.write(lambda connection: apply_plan(connection, plan_claims(connection, claims, expected), claims))
+
+
+def _claim_at_once(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> Claimed:
+    if len(claims) != 1 or generations:
+        return apply_plan(connection, plan_claims(connection, claims, generations), claims)
+    (claim,) = claims
+    if claim.generation or len(claim.amounts) != 1 or not all(1 <= len(amounts) <= _MOST_PARTS for amounts in claim.amounts.values()):
+        return apply_plan(connection, plan_claims(connection, claims, generations), claims)
+    found, generation = (_claim_in_one if connection.dialect.name == "postgresql" else _claim_in_five)(connection, claim)
+    number, uuid, name = found
+    if claim.seen:
+        refuse_outdated(connection, claim.seen, Guarded({number: generation}, {number: name}, {}))
+    (amounts,) = claim.amounts.values()
+    return Claimed({}, {claim.consumer: ConsumerState(_new(claim, 1), {uuid: dict(amounts)})}, {uuid: generation}, {uuid: name})
+
+
+def _new(claim: Claim, generation: int) -> Consumer:
+    return Consumer(claim.consumer, generation, claim.project, claim.user, claim.type, claim.name)
+
+
+def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
+    """Return the provider's number, UUID and name, and its generation. Raises _NotAtOnce, also where the consumer is not new."""
+    ((reference, amounts),) = claim.amounts.items()
+    names = {"uuid": canonical_uuid(reference), "called_so": reference}
+    rows = _FIND.rows(connection, names)
+    if not rows:
+        raise _NotAtOnce
+    number, uuid, name, generation = min(rows, key=lambda row: row[1] != names["uuid"])
+    try:
+        consumer = guard_consumer(connection, None, _new(claim, 0))
+    except sa.exc.IntegrityError:
+        raise _NotAtOnce from None
+    generation = raise_generation(connection, number, generation)
+    values: dict[str, int | str] = {"consumer": consumer, "provider": number}
+    for position, resource_class in enumerate(sorted(amounts)):
+        values[f"name{position}"], values[f"amount{position}"] = resource_class, amounts[resource_class]
+    if _counting(len(amounts)).change(connection, values) != len(amounts):
+        raise _NotAtOnce
+    # Only now: on MariaDB a new allocation would lock its inventory against the update.
+    _taking(len(amounts)).change(connection, values)
+    return (number, uuid, name), generation
+
+
+def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
+    """Return the same; all that the other way does is one statement here."""
+    ((reference, amounts),) = claim.amounts.items()
+    wanted = _new(claim, 1)
+    values: dict[str, int | str | None] = {"uuid": canonical_uuid(reference), "called_so": reference, "who": wanted.uuid}
+    for position, name in enumerate(sorted(amounts)):
+        values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
+    rows = _whole(len(amounts)).rows(connection, {**values, **owner_values(wanted)})
+    if not rows or rows[0][-1] != len(amounts):
+        raise _NotAtOnce
+    number, uuid, name, generation, _counted = rows[0]
+    return (number, uuid, name), generation
+
+
+@cache
+def _whole(parts: int) -> Statement:
+    """Return all of a claim as one statement of PostgreSQL.
+
+    Each part begins from what the one before it returns, so that the provider is locked before its inventories, as guards ask for.
+    """
+    positions = range(parts)
+    pieces = ", ".join(f"(CAST(:name{position} AS VARCHAR), CAST(:amount{position} AS BIGINT))" for position in positions)
+    text = f"""
+        WITH found AS (
+            SELECT id, uuid, name FROM resource_providers WHERE uuid = :uuid OR name = :called_so
+            ORDER BY CASE WHEN uuid = :uuid THEN 0 ELSE 1 END LIMIT 1
+        ), made AS (
+            INSERT INTO consumers (uuid, generation, project, "user", type, name)
+            SELECT CAST(:who AS VARCHAR), 1, CAST(:whose AS VARCHAR), CAST(:by AS VARCHAR), CAST(:kind AS VARCHAR), CAST(:called AS VARCHAR)
+            FROM found ON CONFLICT DO NOTHING RETURNING id
+        ), raised AS (
+            UPDATE resource_providers p SET generation = p.generation + 1 FROM found, made WHERE p.id = found.id
+            RETURNING p.id, p.uuid, p.name, p.generation
+        ), asked (class, amount) AS (VALUES {pieces}), counted AS (
+            UPDATE inventories i SET used = i.used + asked.amount FROM raised, asked
+            WHERE i.provider_id = raised.id AND i.resource_class = asked.class
+            AND {_gives(inventories.alias("i").c, sa.literal_column("asked.amount", sa.BigInteger))}
+            RETURNING i.provider_id, i.resource_class, asked.amount
+        ), taken AS (
+            INSERT INTO allocations (consumer_id, provider_id, resource_class, used)
+            SELECT made.id, counted.provider_id, counted.resource_class, counted.amount FROM made, counted
+        )
+        SELECT id, uuid, name, generation, (SELECT COUNT(*) FROM counted) FROM raised"""
+    return Statement(sa.text(text))
+
+
+@cache
+def _counting(parts: int) -> Statement:
+    keys = [inventories.c.resource_class == sa.bindparam(f"name{position}") for position in range(parts)]
+    amounts = [sa.bindparam(f"amount{position}", type_=sa.BigInteger) for position in range(parts)]
+    fits = [sa.and_(key, _gives(inventories.c, amount)) for key, amount in zip(keys, amounts, strict=True)]
+    more = amounts[0] if parts == 1 else sa.case(*zip(keys, amounts, strict=True))
+    chosen = sa.and_(inventories.c.provider_id == sa.bindparam("provider"), sa.or_(*fits))
+    return Statement(sa.update(inventories).where(chosen).values(used=inventories.c.used + more))
+
+
+@cache
+def _taking(parts: int) -> Statement:
+    rows: list[dict[str, sa.BindParameter[t.Any]]] = [
+        {
+            "consumer_id": sa.bindparam("consumer", type_=sa.BigInteger),
+            "provider_id": sa.bindparam("provider", type_=sa.BigInteger),
+            "resource_class": sa.bindparam(f"name{position}", type_=inventories.c.resource_class.type),
+            "used": sa.bindparam(f"amount{position}", type_=sa.BigInteger),
+        }
+        for position in range(parts)
+    ]
+    return Statement(sa.insert(allocations).values(rows))
+
+
+def _gives(of: sa.ColumnCollection[str, sa.Column[t.Any]], amount: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Return the condition that an inventory has this amount free, and gives it in one piece: that of Inventory.allows_piece."""
+    stepped = sa.or_(of.min_unit == amount, amount % of.step_size == sa.literal_column("0"))
+    return sa.and_(of.used + amount <= of.capacity, amount.between(of.min_unit, of.max_unit), stepped)

@@ -1,0 +1,389 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Claims: give consumers what they ask for, all of it or nothing, move it, or take it back.
+
+A claim says what a consumer has from now on. Several claims are one transaction: their sums are checked together, so that consumers
+may change places. Providers on the losing side of a move get a new generation like those on the winning side.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from ..._common.errors import NoSolution, suggest
+from ..._common.libraries import sa
+from ..world.model import Allocations
+from .guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers
+from .read import (
+    Consumer,
+    Guarded,
+    Holding,
+    StoredInventory,
+    StoredProvider,
+    amounts_by_provider,
+    batches,
+    read_generations,
+    read_guarded,
+    read_holdings,
+    read_identities,
+    read_parent,
+    read_providers,
+    read_some_names,
+)
+from .statements import Statement
+from .tables import allocations, inventories
+
+Key = tuple[int, str]
+"""A provider's number and a class."""
+
+_KEYS = (
+    allocations.c.consumer_id == sa.bindparam("consumer"),
+    allocations.c.provider_id == sa.bindparam("provider"),
+    allocations.c.resource_class == sa.bindparam("name"),
+)
+_TAKE = Statement(
+    sa.insert(allocations).values(
+        consumer_id=sa.bindparam("consumer"),
+        provider_id=sa.bindparam("provider"),
+        resource_class=sa.bindparam("name"),
+        used=sa.bindparam("amount"),
+    )
+)
+_ALTER = Statement(sa.update(allocations).where(*_KEYS).values(used=sa.bindparam("amount")))
+_GIVE_BACK = Statement(sa.delete(allocations).where(*_KEYS))
+_COUNT = Statement(
+    sa.update(inventories)
+    .where(inventories.c.provider_id == sa.bindparam("provider"), inventories.c.resource_class == sa.bindparam("name"))
+    .values(used=inventories.c.used + sa.bindparam("more"))
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a consumer shall have: amounts by provider (UUID or name) and class; nothing at all takes everything back.
+
+    `generation` is the consumer's that the caller saw, 0 for a consumer that must not exist yet, None for any.
+    `project`, `user` and `type` stay as they are where they are None, and so does `name`. `seen` are the providers that it was judged by.
+    """
+
+    consumer: str
+    amounts: Allocations
+    project: str | None = None
+    user: str | None = None
+    generation: int | None = None
+    seen: Sequence[Seen] = ()
+    type: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A provider as it was when a candidate was found; `above` are the UUIDs of its ancestors, its parent first."""
+
+    uuid: str
+    name: str
+    generation: int
+    above: tuple[str, ...]
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ConsumerState:
+    """A consumer and what it has."""
+
+    consumer: Consumer
+    amounts: Allocations
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What the claims changed: consumers before and after (those that are not there are left out), and providers' new generations.
+
+    `names` are those of all providers in it, by UUID.
+    """
+
+    before: Mapping[str, ConsumerState]
+    after: Mapping[str, ConsumerState]
+    generations: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any consumer has anything else than before."""
+        return self.before != self.after
+
+
+class ClaimRefused(NoSolution):
+    """The ledger cannot give what is asked now; `conflict` lists every part that it cannot give and why."""
+
+    def __init__(self, refusals: Sequence[Mapping[str, t.Any]]) -> None:
+        super().__init__("; ".join(str(refusal["says"]) for refusal in refusals), {"refused": [dict(refusal) for refusal in refusals]})
+
+
+class Outdated(NoSolution):
+    """A provider is not any more what it was when the candidate was found."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"{', '.join(names)} changed since the candidate was found", {"outdated": list(names)})
+
+
+@dataclass(frozen=True)
+class Change:
+    """One consumer's way from what it holds to what it wants, providers by their numbers."""
+
+    held: Holding | None
+    wanted: Consumer
+    amounts: Mapping[Key, int]
+
+    @property
+    def had(self) -> Mapping[Key, int]:
+        """What the consumer has now."""
+        return self.held.amounts if self.held else {}
+
+    @cached_property
+    def touched(self) -> set[Key]:
+        """The parts that differ."""
+        return {key for key in {*self.had, *self.amounts} if self.had.get(key) != self.amounts.get(key)}
+
+    @cached_property
+    def is_needed(self) -> bool:
+        """Whether there is anything to write."""
+        if self.held is None:
+            return bool(self.amounts)
+        return bool(self.touched) or self.held.consumer != self.wanted
+
+
+@dataclass(frozen=True)
+class ClaimPlan:
+    """What the claims of one call come to, read before any guard; `uuids` and `names` are those of all providers in it, by number."""
+
+    changes: tuple[Change, ...]
+    expected: Mapping[int, int | None]
+    uuids: Mapping[int, str]
+    names: Mapping[int, str]
+
+    @cached_property
+    def needed(self) -> list[Change]:
+        """The changes to write, in the order of their guards."""
+        return sorted((change for change in self.changes if change.is_needed), key=lambda change: change.wanted.uuid)
+
+    @cached_property
+    def providers(self) -> dict[int, int | None]:
+        """The providers to guard, each with the generation that the caller expects."""
+        numbers = {number for change in self.needed for number, _name in change.touched}
+        return {number: self.expected.get(number) for number in numbers}
+
+
+def apply_claims(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
+    """Carry claims out in the caller's transaction; a consumer that has what it claims is left as it is.
+
+    `generations` are those of providers (by UUID or name) that the caller saw. Raises ClaimRefused, GenerationMoved, Outdated, LostRace.
+    """
+    return apply_plan(connection, plan_claims(connection, claims, generations or {}), claims)
+
+
+def apply_plan(connection: sa.Connection, plan: ClaimPlan, claims: Collection[Claim]) -> Claimed:
+    """Carry out what claims come to, in the transaction in which they were planned. Raises ClaimRefused, GenerationMoved, ..."""
+    consumers = guard_consumers(connection, plan.needed)
+    guard_providers(connection, plan.providers)
+    guarded = read_guarded(connection, plan.providers)
+    if plan.needed:
+        refuse_outdated(connection, [seen for claim in claims for seen in claim.seen], guarded)
+    settle(connection, plan, consumers, guarded)
+    return describe_claims(plan, guarded)
+
+
+def plan_claims(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> ClaimPlan:
+    """Read what the claimed providers and consumers are now. Raises ClaimRefused for unknown providers, GenerationMoved."""
+    references = {reference for claim in claims for reference in claim.amounts}.union(generations)
+    identities = read_identities(connection, references)
+    unknown = sorted(references - identities.keys())
+    if unknown:
+        known = read_some_names(connection)
+        raise ClaimRefused([_unknown_provider(reference, known) for reference in unknown])
+    numbers = {reference: number for reference, (number, _uuid, _name) in identities.items()}
+    holdings = read_holdings(connection, [claim.consumer for claim in claims])
+    changes = tuple(_change(claim, holdings.get(claim.consumer), numbers) for claim in claims)
+    _check_generations(claims, changes)
+    uuids = {number: uuid for number, uuid, _name in identities.values()}
+    names = {number: name for number, _uuid, name in identities.values()}
+    for holding in holdings.values():
+        uuids.update(holding.uuids)
+        names.update(holding.names)
+    return ClaimPlan(changes, {numbers[reference]: generation for reference, generation in generations.items()}, uuids, names)
+
+
+def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
+    says = f"there is no provider {reference}{suggest(reference, known)}"
+    return {"consumer": None, "provider": reference, "resource_class": None, "reason": "unknown_provider", "says": says}
+
+
+def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict[str, int]:
+    """Guard the consumers that change; return their numbers by UUID."""
+    return {change.wanted.uuid: guard_consumer(connection, change.held, change.wanted) for change in needed}
+
+
+def settle(connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded) -> None:
+    """Check what the guarded changes ask for and write them. Raises ClaimRefused."""
+    refusals = [*_poor_pieces(plan, guarded), *_overfull(plan, guarded)]
+    if refusals:
+        raise ClaimRefused(refusals)
+    _write(connection, plan.needed, consumers)
+
+
+def refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Guarded) -> None:
+    """Raise Outdated for providers that changed since they were seen.
+
+    Where a generation has moved, it may have been for another claim; then the provider itself is looked at. Those that the claim takes
+    from are guarded, so that they stay as they are; a root that changes from now on changes after the claim.
+    """
+    present = read_generations(connection, [entry.uuid for entry in seen])
+    moved = []
+    for entry in seen:
+        number, generation = present.get(entry.uuid, (0, -1))
+        if generation != entry.generation + (number in guarded.generations):
+            moved.append(entry)
+    if not moved:
+        return
+    stored = read_providers(connection, [entry.uuid for entry in moved])
+    outdated = [entry.name for entry in moved if not _is_as_seen(connection, entry, stored.get(entry.uuid))]
+    if outdated:
+        raise Outdated(outdated)
+
+
+def _is_as_seen(connection: sa.Connection, entry: Seen, stored: StoredProvider | None) -> bool:
+    if stored is None or (stored.traits, stored.aggregates) != (entry.traits, entry.aggregates):
+        return False
+    above, parent = [], stored.parent
+    while parent is not None:
+        above.append(parent)
+        parent = read_parent(connection, parent)
+    return tuple(above) == entry.above
+
+
+def describe_claims(plan: ClaimPlan, guarded: Guarded) -> Claimed:
+    """Return what a settled plan has changed."""
+    before, after = {}, {}
+    for change in plan.changes:
+        consumer = change.wanted.uuid
+        if change.held is not None:
+            before[consumer] = ConsumerState(change.held.consumer, amounts_by_provider(change.had, plan.uuids))
+        if change.amounts:
+            generation = change.wanted.generation + (1 if change.is_needed else 0)
+            present = replace(change.wanted, generation=generation)
+            after[consumer] = ConsumerState(present, amounts_by_provider(change.amounts, plan.uuids))
+    generations = {plan.uuids[number]: generation for number, generation in guarded.generations.items()}
+    return Claimed(before, after, generations, {uuid: plan.names[number] for number, uuid in plan.uuids.items()})
+
+
+def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int]) -> Change:
+    present = held.consumer if held else Consumer(claim.consumer, 0)
+    told: dict[str, t.Any] = {"project": claim.project, "user": claim.user, "type": claim.type, "name": claim.name}
+    wanted: Counter[Key] = Counter()
+    for reference, amounts in claim.amounts.items():
+        for name, amount in amounts.items():
+            wanted[numbers[reference], name] += amount
+    return Change(held, replace(present, **{key: value for key, value in told.items() if value is not None}), dict(wanted))
+
+
+def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> None:
+    """Refuse changes of consumers that are not as the caller saw them; what is as claimed already needs no change and is let pass."""
+    moved: list[dict[str, str | int | None]] = [
+        {
+            "kind": "consumer",
+            "uuid": claim.consumer,
+            "name": change.wanted.label,
+            "expected": claim.generation,
+            "found": change.wanted.generation,
+        }
+        for claim, change in zip(claims, changes, strict=True)
+        if change.is_needed and claim.generation is not None and claim.generation != change.wanted.generation
+    ]
+    if moved:
+        raise GenerationMoved(moved)
+
+
+def _poor_pieces(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
+    """Return what is wrong with each amount by itself; what a consumer has already is not asked for again."""
+    for change in plan.needed:
+        for key in sorted(change.touched & change.amounts.keys()):
+            says = _why_no_piece(change.amounts[key], guarded.stocks.get(key))
+            if says:
+                reason = "piece" if key in guarded.stocks else "no_inventory"
+                yield _refusal(plan, change.wanted, key, reason, f"{key[1]} of {guarded.names[key[0]]}: {says}")
+
+
+def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
+    """Return where the sum is too much; a provider over its capacity (it was shrunk) may keep what it has given, but gives no more."""
+    for key, more in sorted(_growth(plan.needed).items()):
+        stock = guarded.stocks.get(key)
+        if stock is None or more <= 0 or stock.used + more <= stock.inventory.capacity:
+            continue
+        free = max(0, stock.inventory.capacity - stock.used)
+        askers = [change.wanted for change in plan.needed if change.amounts.get(key, 0) > change.had.get(key, 0)]
+        says = f"{key[1]} of {guarded.names[key[0]]}: {more} more requested, {free} of {stock.inventory.capacity} free"
+        yield {**_refusal(plan, askers[0], key, "full", says), "asked": more, "free": free}
+
+
+def _why_no_piece(amount: int, stock: StoredInventory | None) -> str:
+    if stock is None:
+        return f"{amount} requested, but there is no inventory"
+    inventory = stock.inventory
+    if inventory.allows_piece(amount):
+        return ""
+    least, most, step = inventory.min_unit, inventory.max_unit, inventory.step_size
+    if step == 1:
+        return f"{amount} requested, but one consumer may have from {least} (min_unit) to {most} (max_unit)"
+    first, last = -(-least // step) * step, most // step * step
+    alone = f"exactly {least} (min_unit) or " if least % step else ""
+    return f"{amount} requested, but one consumer may have {alone}a multiple of {step} (step_size) from {first} to {last}"
+
+
+def _growth(needed: Iterable[Change]) -> dict[Key, int]:
+    more: Counter[Key] = Counter()
+    for change in needed:
+        for key in change.touched:
+            more[key] += change.amounts.get(key, 0) - change.had.get(key, 0)
+    return dict(more)
+
+
+def _refusal(plan: ClaimPlan, consumer: Consumer, key: Key, reason: str, says: str) -> dict[str, t.Any]:
+    return {
+        "consumer": consumer.uuid,
+        "consumer_name": consumer.label,
+        "provider": plan.uuids[key[0]],
+        "provider_name": plan.names[key[0]],
+        "resource_class": key[1],
+        "reason": reason,
+        "says": says,
+    }
+
+
+def _write(connection: sa.Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:
+    taken, altered, given_back = [], [], []
+    for change in needed:
+        consumer = consumers[change.wanted.uuid]
+        for number, name in sorted(change.touched):
+            amount = change.amounts.get((number, name))
+            if amount is None:
+                given_back.append({"consumer": consumer, "provider": number, "name": name})
+            elif (number, name) in change.had:
+                altered.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
+            else:
+                taken.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
+    for statement, rows in ((_GIVE_BACK, given_back), (_ALTER, altered), (_TAKE, taken)):
+        for part in batches(rows):
+            statement.repeat(connection, part)
+    counts = [{"provider": number, "name": name, "more": more} for (number, name), more in sorted(_growth(needed).items()) if more]
+    for counted in batches(counts):
+        _COUNT.repeat(connection, counted)
+    for change in needed:
+        if not change.amounts:
+            drop_consumer(connection, consumers[change.wanted.uuid])

@@ -1,0 +1,127 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Guards: the first thing a change does is to raise the generation of every row it builds on.
+
+Spec "Resource Providers - Base Models" (seed 002) compares and updates the generation at the end, and without naming the provider.
+Here the guard comes first and names it: until the transaction ends nobody else changes that provider, so what is read after it stays
+true, nothing is lost at READ COMMITTED, and no retry is needed where the spec retries most. On Galera the same update is what
+certification compares, so the later of two nodes fails at COMMIT and runs again.
+
+Every change takes its guards in one order: topology, consumers by UUID, providers by number.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping
+
+from ..._common.errors import NoSolution
+from ..._common.libraries import sa
+from .read import Consumer, Holding
+from .retry import LostRace
+from .statements import Statement
+from .tables import consumers, providers, topology
+
+_RAISE_TOPOLOGY = Statement(sa.update(topology).values(generation=topology.c.generation + 1))
+_RAISE_ANY_PROVIDER = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(generation=providers.c.generation + 1)
+_RAISE_PROVIDER = Statement(_RAISE_ANY_PROVIDER)
+_RAISE_EXPECTED_PROVIDER = Statement(_RAISE_ANY_PROVIDER.where(providers.c.generation == sa.bindparam("expected")))
+_OWNER: dict[str, t.Any] = {
+    "project": sa.bindparam("whose"),
+    "user": sa.bindparam("by"),
+    "type": sa.bindparam("kind"),
+    "name": sa.bindparam("called"),
+}
+# MariaDB and MySQL tell a client what LAST_INSERT_ID was called with: the new generation without another question.
+_RAISE_AND_TELL = Statement(
+    sa.update(providers)
+    .where(providers.c.id == sa.bindparam("number"))
+    .values(generation=sa.func.last_insert_id(providers.c.generation + 1))
+)
+_MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, **_OWNER))
+_RAISE_CONSUMER = Statement(
+    sa.update(consumers)
+    .where(consumers.c.id == sa.bindparam("number"), consumers.c.generation == sa.bindparam("expected"))
+    .values(generation=consumers.c.generation + 1, **_OWNER)
+)
+_DROP_CONSUMER = Statement(sa.delete(consumers).where(consumers.c.id == sa.bindparam("number")))
+
+
+class GenerationMoved(NoSolution):
+    """A generation that the caller gave is not the present one; it is for the caller to look again, so this is never retried."""
+
+    def __init__(self, moved: Iterable[Mapping[str, str | int | None]]) -> None:
+        every = [dict(entry) for entry in moved]
+        lines = [f"{entry['kind']} {entry['name']} is at generation {entry['found']}, not {entry['expected']}" for entry in every]
+        super().__init__(f"changed since it was read: {'; '.join(lines)}", {"generations": every})
+
+
+def guard_topology(connection: sa.Connection) -> None:
+    """From here to the end of the transaction no other one moves a provider below another."""
+    _RAISE_TOPOLOGY.change(connection, {})
+
+
+def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None]) -> None:
+    """Raise the generation of each provider by its number, and make sure that it was the expected one where one is given.
+
+    Raises GenerationMoved, or LostRace when a provider has gone.
+    """
+    moved = []
+    for number in sorted(expected):
+        wanted = expected[number]
+        if wanted is None:
+            if _RAISE_PROVIDER.change(connection, {"number": number}) != 1:
+                raise LostRace
+        elif _RAISE_EXPECTED_PROVIDER.change(connection, {"number": number, "expected": wanted}) != 1:
+            moved.append(_moved_provider(connection, number, wanted))
+    if moved:
+        raise GenerationMoved(moved)
+
+
+def raise_generation(connection: sa.Connection, number: int, read: int) -> int:
+    """Raise the generation of a provider by its number; return the new one. Raises LostRace when the provider has gone.
+
+    `read` is the one that this transaction has read, on SQLite with nobody else writing since.
+    """
+    if connection.dialect.name == "mysql":
+        generation = _RAISE_AND_TELL.add(connection, {"number": number})
+        if not generation:
+            raise LostRace
+        return generation
+    if _RAISE_PROVIDER.change(connection, {"number": number}) != 1:
+        raise LostRace
+    return read + 1
+
+
+def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer) -> int:
+    """Raise the generation of a consumer from the one that was read, or make the consumer; return its number.
+
+    Raises LostRace when it changed since it was read.
+    """
+    owner = owner_values(wanted)
+    if held is None:
+        return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, **owner})
+    if _RAISE_CONSUMER.change(connection, {"number": held.id, "expected": held.consumer.generation, **owner}) != 1:
+        raise LostRace
+    return held.id
+
+
+def owner_values(consumer: Consumer) -> dict[str, str | None]:
+    """Return what is written of a consumer besides its UUID and its generation."""
+    return {"whose": consumer.project, "by": consumer.user, "kind": consumer.type, "called": consumer.name}
+
+
+def drop_consumer(connection: sa.Connection, number: int) -> None:
+    """Delete a consumer that has nothing left; its generation starts anew when it comes back."""
+    _DROP_CONSUMER.change(connection, {"number": number})
+
+
+def _moved_provider(connection: sa.Connection, number: int, expected: int) -> dict[str, str | int | None]:
+    row = connection.execute(
+        sa.select(providers.c.uuid, providers.c.name, providers.c.generation).where(providers.c.id == number)
+    ).one_or_none()
+    if row is None:
+        raise LostRace
+    return {"kind": "provider", "uuid": row.uuid, "name": row.name, "expected": expected, "found": row.generation}

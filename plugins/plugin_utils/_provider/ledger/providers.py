@@ -1,0 +1,227 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Register, change and remove providers: what a task declares is compared with what is there, and the difference is written.
+
+A provider whose name, parent, inventories, traits or aggregates change gets a new generation, and so does every provider below one
+that moves; a provider that is as declared is not written at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ..._common.errors import Mistakes
+from ..._common.libraries import sa
+from ..world.model import inventory_warnings
+from ..world.names import SHARING_TRAIT
+from .changes import ProviderChange, ProvidersChanged
+from .guards import guard_providers, guard_topology
+from .import_world import ensure_aggregates, ensure_names
+from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
+from .read import StoredProvider, batches, read_children, read_providers, read_users, run_batches
+from .retry import LostRace
+from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
+from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
+
+_RENAME = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(name=sa.bindparam("called"))
+
+
+def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
+    """Make providers what the changes say, all of them or none.
+
+    Raises InputError (unknown parent, name taken, loop), StillInUse, GenerationMoved, LostRace.
+    """
+    asked, stored = changes, _find(connection, changes)
+    changes = _from_now_on(asked, stored)
+    _refuse_taken_names(connection, changes, stored)
+    parents = wanted_parents(connection, changes, stored)
+    # New names before guards, here as everywhere: two changes that need both never wait for each other.
+    ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
+    ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
+    ensure_aggregates(connection, {uuid: name for change in changes for uuid, name in change.aggregate_names.items()})
+    if moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents):
+        guard_topology(connection)
+        stored = _find(connection, changes)
+    moved = moved_numbers(stored, parents)
+    refuse_loops(connection, changes, stored, parents)
+    held = _guard(connection, changes, stored, parents)
+    _insert_new(connection, changes, stored)
+    guarded = _find(connection, changes)
+    changes = _from_now_on(asked, guarded)
+    _refuse_overtaken(changes, stored, guarded, parents, held, moved)
+    _rename(connection, changes, guarded)
+    write_parents(connection, {provider.uuid: provider.parent for provider in guarded.values()}, parents)
+    present = {provider.id for provider in stored.values()}
+    write_roots(connection, moved | {provider.id for provider in guarded.values()} - present)
+    write_inventories(connection, [(guarded[change.reference], change.inventories) for change in changes if change.inventories is not None])
+    _write_sets(connection, changes, guarded)
+    after = read_providers(connection, {provider.uuid for provider in guarded.values()})
+    return ProvidersChanged({provider.uuid: provider for provider in stored.values()}, after, _warnings(changes, guarded))
+
+
+def _from_now_on(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> list[ProviderChange]:
+    return [change.from_now_on(stored.get(change.reference)) for change in changes]
+
+
+def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
+    """Remove providers with all that belongs to them; those that are not there are as wanted.
+
+    Raises StillInUse for providers with children that stay, or with allocations, GenerationMoved, LostRace.
+    """
+    found = _find(connection, changes)
+    guard_providers(connection, {found[c.reference].id: c.generation for c in changes if c.reference in found})
+    leaving = {provider.id: provider for provider in found.values()}
+    _refuse_if_used(connection, leaving)
+    for table in (inventories, provider_traits, provider_aggregates):
+        for part in batches(leaving):
+            connection.execute(sa.delete(table).where(table.c.provider_id.in_(part)))
+    for part in batches(_children_first(leaving.values())):
+        connection.execute(sa.delete(providers).where(providers.c.id == sa.bindparam("number")), [{"number": number} for number in part])
+    return ProvidersChanged({provider.uuid: provider for provider in found.values()}, {})
+
+
+def _find(connection: sa.Connection, changes: Iterable[ProviderChange]) -> dict[str, StoredProvider]:
+    return read_providers(connection, [change.reference for change in changes])
+
+
+def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
+    """Refuse a name, or a UUID that belongs to a name, that another provider has."""
+    wanted = {name for change in changes for name in (change.name, change.uuid_among(stored)) if name is not None}
+    owners = read_providers(connection, wanted)
+    mistakes = Mistakes()
+    places: dict[str, str] = {}
+    for change in changes:
+        uuid = change.uuid_among(stored)
+        if places.setdefault(uuid, change.place) != change.place:
+            mistakes.add(change.place, f"is the provider {uuid}, as is {places[uuid]}")
+        owner = owners.get(change.name or uuid)
+        if owner is not None and owner.uuid != uuid and owner.name == change.name:
+            mistakes.add(change.place_of("name"), f"{change.name} is already the name of the provider {owner.uuid}")
+        if change.reference not in stored and change.name is None:
+            mistakes.add(change.place_of("name"), f"there is no provider {uuid}, and a new one needs a name")
+        if change.reference not in stored and change.uuid is None and uuid in owners:
+            mistakes.add(change.place_of("uuid"), f"give one: the uuid derived from this name already belongs to {owners[uuid].name}")
+    mistakes.check()
+
+
+def _guard(
+    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
+) -> set[int]:
+    """Guard the providers that differ from what is declared, and all below those that move; return the numbers of all of them."""
+    known = [(change, stored[change.reference]) for change in changes if change.reference in stored]
+    below = numbers_below(connection, moved_numbers(stored, parents))
+    differing = {provider.id: change.generation for change, provider in known if _differs(change, provider, parents)}
+    guard_providers(connection, {**dict.fromkeys(below), **differing})
+    return {*below, *differing}
+
+
+def _refuse_overtaken(
+    changes: Sequence[ProviderChange],
+    stored: Mapping[str, StoredProvider],
+    guarded: Mapping[str, StoredProvider],
+    parents: Mapping[str, str | None],
+    held: Collection[int],
+    moved: Collection[int],
+) -> None:
+    """Raise LostRace where a provider was as declared when it was read, so that it is not guarded, and has changed since."""
+    for change in changes:
+        provider = guarded.get(change.reference)
+        if provider is None:
+            raise LostRace
+        if change.reference not in stored:
+            continue
+        has_moved = parents.get(provider.uuid, provider.parent) != provider.parent and provider.id not in moved
+        if has_moved or (provider.id not in held and _differs(change, provider, parents)):
+            raise LostRace
+
+
+def _differs(change: ProviderChange, provider: StoredProvider, parents: Mapping[str, str | None]) -> bool:
+    inventory = {name: stock.inventory for name, stock in provider.inventories.items()}
+    return (
+        change.name not in (None, provider.name)
+        or parents.get(provider.uuid, provider.parent) != provider.parent
+        or change.inventories not in (None, inventory)
+        or change.traits not in (None, provider.traits)
+        or change.aggregates not in (None, provider.aggregates)
+    )
+
+
+def _insert_new(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
+    new = [change for change in changes if change.reference not in stored]
+    run_batches(
+        connection, sa.insert(providers), ({"uuid": change.uuid_among(stored), "name": change.name, "generation": 0} for change in new)
+    )
+
+
+def _rename(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
+    renamed = [(guarded[change.reference], change.name) for change in changes if change.name not in (None, guarded[change.reference].name)]
+    run_batches(connection, _RENAME, ({"number": provider.id, "called": name} for provider, name in renamed))
+
+
+def _write_sets(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
+    """Write traits and aggregates where they are declared."""
+    known = [(change, guarded[change.reference]) for change in changes]
+    trait_sets = [(provider.id, provider.traits, change.traits) for change, provider in known if change.traits is not None]
+    aggregate_sets = [(provider.id, provider.aggregates, change.aggregates) for change, provider in known if change.aggregates is not None]
+    _write_members(connection, provider_traits, "trait", trait_sets)
+    _write_members(connection, provider_aggregates, "aggregate", aggregate_sets)
+    _write_sharing(connection, [(number, wanted) for number, present, wanted in trait_sets if SHARING_TRAIT in present ^ wanted])
+
+
+def _write_sharing(connection: sa.Connection, changed: Sequence[tuple[int, frozenset[str]]]) -> None:
+    """Say in all rows of the providers, by their numbers, whether they share from now on."""
+    rows = [{"provider": number, "shares": int(SHARING_TRAIT in wanted)} for number, wanted in changed]
+    for table in (inventories, provider_traits, provider_aggregates):
+        written = sa.update(table).where(table.c.provider_id == sa.bindparam("provider")).values(sharing=sa.bindparam("shares"))
+        run_batches(connection, written, rows)
+
+
+def _write_members(
+    connection: sa.Connection, table: sa.Table, column: str, sets: Sequence[tuple[int, frozenset[str], frozenset[str]]]
+) -> None:
+    """Write the difference between the members that each provider, by its number, has and those it shall have."""
+    keys = (table.c.provider_id == sa.bindparam("provider"), table.c[column] == sa.bindparam("member"))
+    gone = ({"provider": number, "member": name} for number, present, wanted in sets for name in sorted(present - wanted))
+    new = ({"provider": number, "member": name} for number, present, wanted in sets for name in sorted(wanted - present))
+    run_batches(connection, sa.delete(table).where(*keys), gone)
+    provider: sa.BindParameter[int] = sa.bindparam("provider")
+    made = sa.insert(table).values({"provider_id": provider, column: sa.bindparam("member"), **found_by(provider)})
+    run_batches(connection, made, new)
+
+
+def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> list[str]:
+    found = []
+    for change in changes:
+        wanted = change.inventories or {}
+        found += inventory_warnings(wanted, change.place_of("inventories"))
+        found += [
+            f"{change.place_of('inventories')}.{name}: {stock.used} in use, over its capacity {wanted[name].capacity}; no more can be taken"
+            for name, stock in guarded[change.reference].inventories.items()
+            if name in wanted and stock.used > wanted[name].capacity
+        ]
+    return found
+
+
+def _refuse_if_used(connection: sa.Connection, leaving: Mapping[int, StoredProvider]) -> None:
+    staying = {child: parent for child, parent in read_children(connection, leaving).items() if child not in leaving}
+    used = [(leaving[number], name, consumers) for (number, name), consumers in sorted(read_users(connection, leaving).items())]
+    lines = [f"{leaving[number].name} has a provider below it" for number in sorted(set(staying.values()))]
+    lines += map(says_used, used)
+    if lines:
+        parents = sorted({leaving[number].uuid for number in staying.values()})
+        raise StillInUse(f"cannot be removed: {'; '.join(lines)}", {"used_by": used_by(used), "with_children": parents})
+
+
+def _children_first(leaving: Iterable[StoredProvider]) -> list[int]:
+    """Return numbers in an order in which each row can be deleted: MariaDB checks foreign keys row by row."""
+    by_uuid = {provider.uuid: provider for provider in leaving}
+
+    def depth(provider: StoredProvider) -> int:
+        steps, above = 0, provider.parent
+        while above in by_uuid:
+            steps, above = steps + 1, by_uuid[above].parent
+        return steps
+
+    return [provider.id for provider in sorted(by_uuid.values(), key=lambda provider: (-depth(provider), provider.id))]

@@ -1,0 +1,188 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The task `provider_candidates`: from its arguments to its result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..._common.errors import InputError, Mistakes, suggest
+from ..._common.kinds import refuse_less
+from ..._common.libraries import sa
+from ..candidates.find import Answer, SearchOptions, find_candidates
+from ..candidates.index import build_index
+from ..candidates.why import explain
+from ..feasible.parts import Asker
+from ..feasible.why import explain_from_indexes
+from ..ledger.open import open_ledger
+from ..ledger.read import (
+    has_more_providers,
+    read_aggregate_names,
+    read_identities,
+    read_known_names,
+    read_numbers,
+    read_some_names,
+    read_trees,
+    read_world,
+)
+from ..ledger.rehearsal import rehearsed
+from ..request.groups import parse_groups
+from ..request.model import Group, Request, bounded_limit, with_names
+from ..request.query import parse_query
+from ..world.model import World
+from ..world.names import KnownNames, known_names, why_no_uuid
+from ..world.parse import parse_world
+from .provider import timeout_of
+
+EXPLAINED_WHOLE = 20_000
+"""A ledger with more providers is not loaded to say why there are no candidates."""
+
+
+def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path | None = None) -> dict[str, t.Any]:
+    """Return the candidates, the names of their providers, and the reasons where there are fewer than `explain_below`.
+
+    Raises InputError and Unavailable.
+    """
+    if arguments["world"] is None:
+        with open_ledger(rehearsed(arguments["database"], rehearsal), dry_run=True, timeout=timeout_of(arguments)) as ledger:
+            return ledger.read(lambda connection: _find_in_database(connection, arguments))
+    world = parse_world(arguments["world"])
+    index = build_index(world)
+    request = parse_request(arguments, index.known)
+    refuse_unknown_trees(placed_groups(request), index.named, lambda: index.named)
+    answer = find_candidates(index, request, search_options(arguments))
+    result = describe(answer, arguments, lambda: explain(index, _named_in(world, request), have=len(answer.candidates)))
+    return {**result, "summaries": summaries(_trees_of(world, _allotted(answer)))} if arguments["summaries"] else result
+
+
+def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    request = parse_request_in_database(connection, arguments)
+    refuse_unknown_trees_in_database(connection, placed_groups(request))
+    asker = Asker(connection)
+    answer = asker.find(request, search_options(arguments))
+    result = describe(answer, arguments, lambda: explain_in_database(asker, request, answer))
+    return {**result, "summaries": summaries(read_trees(connection, _allotted(answer)))} if arguments["summaries"] else result
+
+
+def summaries(world: World) -> dict[str, dict[str, t.Any]]:
+    """Return what the providers of some trees have and are, by UUID: Placement's provider_summaries, with names."""
+    roots, used = world.roots(), world.usages()
+    return {
+        provider.uuid: {
+            "name": provider.name,
+            "parent": provider.parent,
+            "root": roots[provider.uuid],
+            "generation": provider.generation,
+            "traits": sorted(provider.traits),
+            "resources": {
+                name: {"capacity": inventory.capacity, "used": used.get((provider.uuid, name), 0)}
+                for name, inventory in sorted(provider.inventories.items())
+            },
+        }
+        for provider in sorted(world.providers, key=lambda provider: provider.name)
+    }
+
+
+def _allotted(answer: Answer) -> set[str]:
+    """Return the UUIDs of the providers that candidates take something from."""
+    return {uuid for candidate in answer.candidates for uuid in candidate["allocations"]}
+
+
+def _trees_of(world: World, uuids: Collection[str]) -> World:
+    roots = world.roots()
+    wanted = {roots[uuid] for uuid in uuids}
+    return replace(world, providers=tuple(provider for provider in world.providers if roots[provider.uuid] in wanted))
+
+
+def placed_groups(request: Request) -> list[tuple[str, Group]]:
+    """Return the groups of a request, each with its place."""
+    return [(f"groups.{group.suffix or repr('')}", group) for group in request.groups]
+
+
+def refuse_unknown_trees_in_database(connection: sa.Connection, groups: Sequence[tuple[str, Group]]) -> None:
+    """Raise InputError for an in_tree that is the name of no provider; groups are given with their places."""
+    named = {group.in_tree for _place, group in groups if group.in_tree is not None and why_no_uuid(group.in_tree)}
+    if named:
+        refuse_unknown_trees(groups, read_numbers(connection, named), lambda: read_some_names(connection))
+
+
+def refuse_unknown_trees(groups: Sequence[tuple[str, Group]], known: Container[str], names: Callable[[], Iterable[str]]) -> None:
+    """Raise InputError for an in_tree that is not among the known names; a UUID that nobody has is a tree without providers.
+
+    `names` are those to suggest.
+    """
+    mistakes = Mistakes()
+    for place, group in groups:
+        if group.in_tree is not None and why_no_uuid(group.in_tree) and group.in_tree not in known:
+            says = f"there is no provider {group.in_tree!r}{suggest(group.in_tree, names())}"
+            mistakes.add(f"{place}.in_tree", says)
+    mistakes.check()
+
+
+def explain_in_database(asker: Asker, request: Request, answer: Answer) -> dict[str, t.Any]:
+    """Return why a request has only the candidates that the asker has found."""
+    connection, holding, have = asker.connection, asker.holding, len(answer.candidates)
+    if has_more_providers(connection, EXPLAINED_WHOLE):
+        trees = [group.in_tree for group in request.groups if group.in_tree is not None]
+        names = {reference: name for reference, (_number, _uuid, name) in read_identities(connection, trees).items()}
+        named = with_names(request, read_aggregate_names(connection), names)
+        return explain_from_indexes(asker, named, have, truncated=answer.truncated)
+    world = read_world(connection)
+    others = {uuid: held for uuid, held in world.allocations.items() if holding is None or uuid != holding.consumer.uuid}
+    return explain(build_index(replace(world, allocations=others)), _named_in(world, request), have=have)
+
+
+def _named_in(world: World, request: Request) -> Request:
+    return with_names(request, world.aggregate_names, {provider.uuid: provider.name for provider in world.providers})
+
+
+def search_options(arguments: Mapping[str, t.Any]) -> SearchOptions:
+    """Return how the arguments want candidates to be looked for."""
+    return SearchOptions(arguments["distinct"], arguments["order"], arguments["budget"])
+
+
+def describe(answer: Answer, arguments: Mapping[str, t.Any], why: Callable[[], dict[str, t.Any]]) -> dict[str, t.Any]:
+    """Return an answer as the task's result."""
+    result = {"candidates": answer.candidates, "truncated": answer.truncated, "names": _names(answer)}
+    if len(answer.candidates) < arguments["explain_below"]:
+        reasons = why()
+        result.update(why=reasons, msg=" ".join(reasons["says"]))
+    return result
+
+
+def parse_request(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
+    """Return the request of the arguments, made of the names that exist. Raises InputError."""
+    _check_counts(arguments)
+    if arguments["query"] is None:
+        return parse_groups(arguments, known)
+    request = parse_query(arguments["query"], known)
+    return request if arguments["limit"] is None else replace(request, limit=bounded_limit(arguments["limit"]))
+
+
+def parse_request_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> Request:
+    """Return the same; the database is asked for its own names only if the request has names that are not standard."""
+    try:
+        return parse_request(arguments, known_names())
+    except InputError:
+        return parse_request(arguments, read_known_names(connection))
+
+
+def _check_counts(arguments: Mapping[str, t.Any]) -> None:
+    mistakes = Mistakes()
+    refuse_less(arguments, {"budget": 1, "explain_below": 0, "limit": 1}, mistakes)
+    mistakes.check()
+
+
+def _names(answer: Answer) -> dict[str, str]:
+    found = {
+        uuid: index.providers[index.positions[uuid]].name
+        for candidate, (index, _root) in zip(answer.candidates, answer.anchors, strict=True)
+        for uuids in candidate["mappings"].values()
+        for uuid in uuids
+    }
+    return dict(sorted(found.items()))

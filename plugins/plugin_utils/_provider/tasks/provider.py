@@ -1,0 +1,101 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The task `provider`: from its arguments to its result."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from ..._common.errors import InputError, Mistake, Mistakes
+from ..._common.libraries import sa
+from ..ledger.changes import ProviderChange, ProvidersChanged
+from ..ledger.deadline import LONGEST_TIMEOUT
+from ..ledger.open import Ledger, ledger_of, open_ledger
+from ..ledger.own_names import Names, plain_names, put_names, remove_names
+from ..ledger.parse import parse_changes, parse_names
+from ..ledger.plain import Plain, plain_stored, plain_world, shown_provider
+from ..ledger.providers import put_providers, remove_providers
+from ..ledger.read import read_aggregate_names, read_world
+from ..ledger.rehearsal import rehearse
+from ..ledger.retry import PATIENT, RetryPolicy
+from ..world.parse import parse_world
+from .recovery import run_recoverably
+
+_OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove")
+
+
+def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
+    """Make one provider or a list of them what they are declared to be, or remove them.
+
+    Raises InputError, NoSolution, Unavailable.
+    """
+    several = arguments["providers"] is not None
+    own = {key: arguments[key] for key in _OWN if arguments[key] is not None}
+    entries = arguments["providers"] if several else [own] if own else []
+    mistakes = Mistakes()
+    names = parse_names(arguments, mistakes)
+    changes = parse_changes(entries, "providers[{}]" if several else "", mistakes)
+    wanted = partial(_change, changes=changes, names=names, present=arguments["state"] == "present")
+    with task_ledger(arguments, dry_run=dry_run, rehearsal=rehearsal) as ledger:
+        return {**run_recoverably(ledger, arguments, wanted), **inline_world(arguments, ledger)}
+
+
+def _change(ledger: Ledger, changes: Sequence[ProviderChange], names: Names, *, present: bool) -> Plain:
+    def work(connection: sa.Connection) -> tuple[ProvidersChanged, Names, Mapping[str, str]]:
+        # Names go after the providers that use them, and come before.
+        added = put_names(connection, names) if present else Names()
+        done = put_providers(connection, changes) if present else remove_providers(connection, changes)
+        changed = added if present else remove_names(connection, names)
+        return done, changed, read_aggregate_names(connection)
+
+    done, changed, called = ledger.write(work)
+    diff: dict[str, Plain] = {
+        side: {provider.name: shown_provider(provider, called) for provider in found.values()}
+        for side, found in (("before", done.before), ("after", done.after))
+    }
+    if changed:
+        diff["after" if present else "before"].update(plain_names(changed))
+    return {
+        "changed": done.changed or bool(changed),
+        "providers": [plain_stored(provider, called) for provider in done.after.values()],
+        "diff": diff,
+        "warnings": list(done.warnings),
+    }
+
+
+@contextmanager
+def task_ledger(
+    arguments: Mapping[str, t.Any], *, dry_run: bool, policy: RetryPolicy = PATIENT, rehearsal: Path | None = None
+) -> Iterator[Ledger]:
+    """Open the ledger that a task names: a database, or one in memory that holds the world it gives inline.
+
+    With a folder as `rehearsal` a dry run is made in a copy of the database there, for later ones to see.
+    """
+    if arguments["world"] is not None:
+        with ledger_of(parse_world(arguments["world"]), policy) as ledger:
+            yield ledger
+    elif dry_run and rehearsal is not None:
+        with open_ledger(rehearse(arguments["database"], rehearsal, timeout_of(arguments)), policy) as ledger:
+            yield ledger
+    else:
+        with open_ledger(arguments["database"], policy, dry_run=dry_run, timeout=timeout_of(arguments)) as ledger:
+            yield ledger
+
+
+def timeout_of(arguments: Mapping[str, t.Any]) -> float:
+    """Return for how many seconds a task may wait for its database. Raises InputError."""
+    seconds = arguments["timeout"]
+    if not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST_TIMEOUT):
+        raise InputError([Mistake("timeout", f"must be a number of seconds above 0, at most {LONGEST_TIMEOUT}, not {seconds!r}")])
+    return float(seconds)
+
+
+def inline_world(arguments: Mapping[str, t.Any], ledger: Ledger) -> Plain:
+    """Return what has become of a world given inline, as `world`; nothing for a database."""
+    return {} if arguments["world"] is None else {"world": plain_world(ledger.read(read_world))}

@@ -1,0 +1,57 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Changes that were left in doubt: a task that finds them made when it runs again says so, and counts as having made them.
+
+Whether a change was committed cannot be told from the ledger by whoever lost the connection at COMMIT. So what a task wanted, as a hash,
+is kept in a file of the controller until the task has run again. Where no such file can be made, the run after it says no more than that
+everything is as it should be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import typing as t
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ..._common.files import create_file
+from ..ledger.database import OutcomeUnknown
+from ..ledger.open import Ledger
+from ..ledger.plain import Plain
+
+_NO_PART = frozenset({"timeout", "retries", "database", "world"})
+"""Arguments that say how a change is made, and not what it is."""
+
+
+def run_recoverably(ledger: Ledger, arguments: Mapping[str, t.Any], work: Callable[[Ledger], Plain]) -> Plain:
+    """Return the result of a task's work, `recovered` true where it found made what it, or the run before it, had left in doubt."""
+    if ledger.dry_run:
+        return work(ledger)
+    note = _note_of(ledger, arguments)
+    try:
+        result = work(ledger)
+    except OutcomeUnknown:
+        with contextlib.suppress(OSError):
+            create_file(note, "")
+        raise
+    was_noted = note.exists()
+    if was_noted:
+        with contextlib.suppress(OSError):
+            note.unlink()
+    if result["changed"] or not (was_noted or ledger.outcome.in_doubt):
+        return result
+    return {**result, "changed": True, "recovered": True}
+
+
+def _note_of(ledger: Ledger, arguments: Mapping[str, t.Any]) -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    wanted = {key: value for key, value in arguments.items() if key not in _NO_PART}
+    url = ledger.url
+    where = [url.get_backend_name(), url.host, url.port, url.database]
+    text = json.dumps([where, wanted], sort_keys=True, default=str)
+    return Path(state) / "bareon" / "in_doubt" / hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,107 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The traces that use leaves on devices, in bytes as the kernels' headers have them; tests/loop mounts real file systems."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import trace_of_use
+
+MIB = 1024**2
+SIZE = 8 * MIB
+
+
+class Content:
+    """A host with one device. It can do nothing but read it."""
+
+    def __init__(self, *parts: tuple[int, bytes], error: OSError | None = None) -> None:
+        self.bytes, self.error = bytearray(SIZE), error
+        for start, part in parts:
+            self.bytes[start : start + len(part)] = part
+
+    def read_bytes(self, _path: str, start: int, size: int) -> bytes:
+        if self.error is not None:
+            raise self.error
+        return bytes(self.bytes[start : start + size])
+
+
+def trace(content: Content, kind: str | None, must_be_blank: bool = False, size: int = SIZE) -> str | None:
+    return trace_of_use(content, "/dev/sda1", size, kind, must_be_blank)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4"])
+@pytest.mark.parametrize(("mounted", "count", "used"), [(0, 0, False), (1795650355, 1, True), (1795650355, 0, True)])
+def test_ext_knows_when_it_was_mounted_last(kind, mounted, count, used):
+    superblock = struct.pack("<44xI4xH", mounted, count)
+    assert (trace(Content((1024, superblock)), kind) == "it was mounted") is used
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_xfs_has_one_record_in_its_log_until_it_is_mounted(used):
+    group, block, log = 512, 4096, 3
+    bits = 9
+    superblock = struct.pack(">4sI40xQ28xI8xI24xB", b"XFSB", block, (1 << bits) + log, group, 64, bits)
+    begin = (group + log) * block
+    record = struct.pack(">I8xI", 0xFEEDBABE, 512).ljust(1024, b"\1")
+    parts = [(0, superblock), (begin, record), *([(begin + 1024, b"next")] if used else [])]
+    assert (trace(Content(*parts), "xfs") == "it was mounted") is used
+
+
+@pytest.mark.parametrize("generation", [0, 7])
+def test_btrfs_keeps_a_tree_of_uuids_from_the_first_mount_on(generation):
+    content = Content((65536 + 0x233, struct.pack("<Q", generation)))
+    assert (trace(content, "btrfs") == "it was mounted") is bool(generation)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_f2fs_writes_a_second_checkpoint_when_it_was_mounted(version):
+    superblock = bytearray(128)
+    for offset, value in ((0, 0xF2F52010), (16, 12), (20, 9), (76, 2)):
+        struct.pack_into("<I", superblock, offset, value)
+    content = Content((1024, bytes(superblock)), ((2 + 512) * 4096, struct.pack("<Q", version)))
+    assert (trace(content, "f2fs") == "it was mounted") is bool(version)
+
+
+@pytest.mark.parametrize(
+    ("entries", "used"), [([], False), ([(b"EFI        ", 0x08)], False), ([(b"EFI        ", 0x08), (b"BOOT       ", 0x10)], True)]
+)
+def test_a_fat_without_files_is_unused(entries, used):
+    sectors = struct.pack("<11xHBHB14xI4xI", 512, 1, 32, 2, 100, 2)
+    root = b"".join(struct.pack("<11sB20x", name, kind) for name, kind in entries)
+    content = Content((0, sectors), ((32 + 2 * 100) * 512, root))
+    assert (trace(content, "vfat") == "there are files in it") is used
+
+
+@pytest.mark.parametrize(
+    ("start", "size", "must_be_blank", "said"),
+    [
+        (0, 0, True, None),
+        (0, 1, True, "there are data without a signature at 0 MiB"),
+        (8192, 1, True, "there are data without a signature at 8192 bytes"),
+        (SIZE - 1, 1, True, f"there are data without a signature at {SIZE - 4096} bytes"),
+        (2 * MIB, 4 * MIB, True, None),
+        (0, MIB // 2, False, None),
+        (0, MIB, False, "there are data without a signature at 0 MiB"),
+        (SIZE - MIB, MIB, False, f"there are data without a signature at {SIZE // MIB - 1} MiB"),
+    ],
+)
+def test_data_without_a_signature_where_a_run_left_zeros(start, size, must_be_blank, said):
+    assert trace(Content((start, b"\1" * size)), None, must_be_blank) == said
+
+
+def test_the_descriptors_of_a_large_ext4_may_fill_a_mebibyte():
+    assert trace(Content((0, b"\1" * MIB)), None, size=1024**4) is None
+
+
+def test_what_cannot_be_read_is_no_unfinished_work():
+    assert trace(Content(error=OSError(5, "Input/output error")), "ext4") == "it cannot be read (Input/output error)"
+
+
+def test_other_kinds_and_broken_superblocks_tell_nothing():
+    assert trace(Content((0, b"\1" * MIB)), "swap") is None
+    for kind in ("xfs", "btrfs", "f2fs", "vfat"):
+        assert trace(Content(), kind) is None

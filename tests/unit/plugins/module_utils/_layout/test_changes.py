@@ -1,0 +1,875 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What changes after an install, what grows, and what says why it cannot; on the simulated host of the property tests."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.stacks import Superblock
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Tree
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.preview import after, picture_of, render
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, write_data
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, TORN, new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
+    LINUX,
+    MIB,
+    installed,
+    maker_on,
+    new_host,
+    plan,
+    refusal,
+    simple,
+)
+from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, run_until
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "says"),
+    [
+        (("parteds", 0, "partitions", 0, "end"), -5, "would have to shrink from 100 MiB to 95 MiB"),
+        (("parteds", 0, "partitions", 1, "begin"), 1, "would have to move from 101 MiB to 102 MiB"),
+        (("lvs", 0, "size"), -8, "vg0/data would have to shrink from 80 MiB to 72 MiB"),
+        (("lvs", 0, "size"), 4000, "too few"),
+    ],
+)
+def test_what_cannot_be_changed_says_why(path, change, says):
+    maker = simple()
+    host = installed(maker)
+    place = maker.schema
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] += change
+    assert says in refusal(host, maker.schema)
+
+
+def two_volumes():
+    """A volume group with an ext4 and an xfs that leave it nothing."""
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 208, "os"), 208, "pv", "os", "ext4")
+    maker.volume("vg0", "old", 30, False, "ext4")
+    maker.volume("vg0", "other", 20, False, "xfs")
+    return maker
+
+
+def test_a_volume_that_is_named_shrinks_and_another_takes_the_room():
+    maker = two_volumes()
+    host = installed(maker)
+    device = host.by_node("/dev/mapper/vg0-old").name
+    maker.schema["lvs"][0]["size"] = 62
+    maker.schema["lvs"][1]["size"] += 56
+    assert "name vg0/old in allow_shrink if its ext4 may be made smaller" in refusal(host, maker.schema)
+    host.mounts[device] = "/srv"
+    assert "unmount it (from /srv)" in refusal(host, maker.schema, allow_shrink=["vg0/old"])
+    del host.mounts[device]
+    full = dataclasses.replace(host.present(), filesystem_uses={device: 90 * MIB})
+    layout = parse_static_schema(maker.schema).with_shrinking(["vg0/old"])
+    assert "90 MiB of it are in use" in plan_steps(layout, full).refusals[0]
+    found = plan(host, maker.schema, allow_shrink=["vg0/old"])
+    assert [step.says for step in found.steps] == [
+        "shrink the ext4 on the logical volume vg0/old, and then the volume, from 120 MiB to 64 MiB",
+        "grow the logical volume vg0/other from 80 MiB to 136 MiB",
+        "grow the xfs on /dev/mapper/vg0-other to the size of its device",
+    ]
+    assert found.losses == ()
+    for step in found.steps:
+        carry_out(host, step)
+    assert host.by_node("/dev/mapper/vg0-old").size == 64 * MIB
+    assert plan(host, maker.schema, allow_shrink=["vg0/old"]).steps == plan(host, maker.schema).steps == ()
+
+
+def test_what_shrank_by_half_is_completed_or_grows_back():
+    """The file system is smaller, its volume is not yet."""
+    maker = two_volumes()
+    host = installed(maker)
+    whole = maker.schema["lvs"][0]["size"]
+    maker.schema["lvs"][0]["size"] = 64
+    (step,) = plan(host, maker.schema, allow_shrink=["vg0/old"]).steps
+    performer = perform(host, step)
+    next(performer, None)
+    assert plan(host, maker.schema, allow_shrink=["vg0/old"]).steps == (step,)
+    maker.schema["lvs"][0]["size"] = whole
+    assert [type(one) for one in plan(host, maker.schema).steps] == [kinds.GrowFilesystem]
+
+
+@pytest.mark.parametrize(("fs_type", "encrypted"), [("xfs", False), ("ext4", True)])
+def test_what_cannot_be_made_smaller_is_not_whatever_is_named(fs_type, encrypted):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 208, "os"), 208, "pv", "os", "ext4")
+    maker.volume("vg0", "old", 30, encrypted, fs_type)
+    host = installed(maker)
+    maker.schema["lvs"][0]["size"] = 64
+    assert "only volumes with ext2, ext3, ext4 can be made smaller" in refusal(host, maker.schema, allow_shrink=["vg0/old"])
+
+
+def test_a_volume_of_less_than_an_extent_more_is_as_wanted():
+    maker = simple()
+    host = installed(maker)
+    for size in (77, 78, 79, 80):
+        maker.schema["lvs"][0]["size"] = size
+        assert plan(host, maker.schema).steps == ()
+
+
+def test_another_filesystem_is_refused_and_made_where_it_may_be():
+    maker = simple()
+    host = installed(maker)
+    maker.schema["fss"][0]["fs_type"] = "xfs"
+    maker.schema["fss"][1]["fs_type"] = "btrfs"
+    text = refusal(host, maker.schema)
+    assert "/dev/sda1 holds ext4, but xfs is wanted" in text
+    assert "/dev/mapper/vg0-data holds xfs, but btrfs is wanted" in text
+    steps = plan(host, maker.schema, wipe=["sda"]).steps
+    assert [type(step).__name__ for step in steps][:3] == ["RemoveLogicalVolume", "WritePartitionTable", "WritePartitionTable"]
+    assert not any(isinstance(step, kinds.CreateVolumeGroup) for step in steps)
+
+
+def test_a_partition_gets_a_flag_when_its_entry_is_written_anew():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "ext4", "root", "ext4")
+    host = installed(maker)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    maker.schema["parteds"][0]["partitions"][0]["flags"] = ["legacy_boot"]
+    write, _grow = plan(host, maker.schema).steps
+    assert write.entries[0].attrs == "LegacyBIOSBootable"
+    carry_out(host, write)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    assert plan(host, maker.schema).steps[0].entries[0].attrs == "LegacyBIOSBootable"
+
+
+def test_a_partition_grows_only_into_free_room():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "ext4", "root", "ext4")
+    host = installed(maker)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    write, grow = plan(host, maker.schema).steps
+    assert write.summary == ("1: root grows from 100 MiB to 150 MiB",)
+    assert (grow.type, grow.device, grow.mountpoint) == ("ext4", "/dev/sda1", None)
+    entries = host.media.table("sda")
+    mine = kinds.TableEntry(7, 120 * MIB, 50 * MIB, LINUX, new_uuid(), "mine")
+    host.media.write_table("sda", entries[1], (*entries[2], mine))
+    host.start_all()
+    assert "partition 7 'mine' (50 MiB) is in the way of root" in refusal(host, maker.schema)
+
+
+@pytest.mark.parametrize(("content", "fs_type", "says"), [("ext4", "vfat", "vfat cannot"), ("swap", "swap", "swap cannot")])
+def test_what_cannot_grow_says_so(content, fs_type, says):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "x"), 100, content, "x", fs_type)
+    host = installed(maker)
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 50
+    assert says in refusal(host, maker.schema)
+
+
+@pytest.mark.parametrize("content", ["fs", "luks-fs"])
+def test_a_btrfs_grows_only_to_what_kernels_let_it_grow_to(content):
+    overhead = 16 if content == "luks-fs" else 0
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 500, "os"), 500, "pv", "os", "btrfs")
+    maker.volume("vg0", "x", 30, content != "fs", "btrfs")
+    maker.fill(maker.partition("sda", 120, "y"), 120, content, "y", "btrfs")
+    host = installed(maker)
+    volume, part = maker.schema["lvs"][0], maker.schema["parteds"][0]["partitions"][1]
+    volume["size"], part["end"] = 252 + overhead, part["begin"] + 255 + overhead
+    says = "would have to grow, but kernels grow btrfs to no less than 256 MiB, not to"
+    text = refusal(host, maker.schema)
+    assert f"vg0/x {says} 252 MiB; give it 256 MiB" in text
+    assert f"/dev/sda2 {says} 255 MiB; give it 256 MiB" in text
+    volume["size"], part["end"] = 256 + overhead, part["begin"] + 256 + overhead
+    assert [step.type for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)] == ["btrfs", "btrfs"]
+
+
+def test_each_device_of_a_btrfs_that_grows_has_what_kernels_want():
+    maker = maker_on("sda", "sdb")
+    maker.spread(("sda", "sdb"), 200, "data")
+    host = installed(maker)
+    first, second = (table["partitions"][0] for table in maker.schema["parteds"])
+    first["end"] += 100
+    assert "not to 200 MiB; give it 256 MiB" in refusal(host, maker.schema)
+    second["end"] += 100
+    assert plan(host, maker.schema).steps[-1] == kinds.GrowFilesystem("/dev/sda1", "btrfs", None, several=True)
+
+
+def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them():
+    maker, host = maker_on("sda"), new_host()
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
+    for step in plan(host, maker.schema).steps:
+        if isinstance(step, kinds.FinishPartitions):
+            break
+        carry_out(host, step)
+    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.RewriteGroup, kinds.FinishPartitions]
+
+
+def group_on_mirror(content="pv"):
+    """A mirror with a volume group, in LUKS or not, and a volume that takes nearly all of it."""
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 150, "m", "1.2"), 148, content, "m", "ext4")
+    maker.volume("vg0", "data", 28, False, "ext4")
+    return maker
+
+
+def grow_members(maker, size, disks=2):
+    for table in maker.schema["parteds"][:disks]:
+        table["partitions"][0]["end"] += size
+
+
+def test_an_array_grows_with_its_members_and_what_is_on_it():
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "m", "1.2"), 90, "ext4", "m", "ext4")
+    host = installed(maker)
+    grow_members(maker, 50)
+    found = plan(host, maker.schema)
+    assert found.losses == ()
+    assert [step.says for step in found.steps[2:]] == [
+        "grow the array /dev/md/m to the size of its members, when it is built up",
+        "grow the ext4 on /dev/md/m to the size of its device",
+    ]
+    assert [type(step) for step in found.steps[:2]] == [kinds.WritePartitionTable] * 2
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+
+
+@pytest.mark.parametrize("content", ["pv", "luks-pv"])
+def test_volumes_take_what_an_array_below_them_gains(content):
+    maker = group_on_mirror(content)
+    host = installed(maker)
+    grow_members(maker, 64)
+    maker.schema["lvs"][0]["size"] += 60
+    found = plan(host, maker.schema)
+    sealed = [kinds.ResizeLuks] if content == "luks-pv" else []
+    assert [type(step) for step in found.steps[2:]] == [
+        kinds.GrowArray,
+        *sealed,
+        kinds.ResizePhysicalVolume,
+        kinds.ExtendLogicalVolume,
+        kinds.GrowFilesystem,
+    ]
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+    maker.schema["lvs"][0]["size"] += 400
+    assert "too few" in refusal(host, maker.schema)
+
+
+@pytest.mark.parametrize("moment", range(14))
+def test_an_array_that_grew_by_half_is_completed(moment):
+    maker = group_on_mirror()
+    host = installed(maker)
+    grow_members(maker, 64)
+    maker.schema["lvs"][0]["size"] += 60
+    layout = parse_static_schema(maker.schema)
+    run_until(host, plan(host, maker.schema), moment)
+    host.start_all()
+    complete(host, layout, [])
+    assert host.by_node("/dev/mapper/vg0-data").size == (28 * 4 + 60) * MIB
+
+
+def test_an_array_grows_with_its_smallest_member_only():
+    maker = group_on_mirror()
+    host = installed(maker)
+    grow_members(maker, 64, disks=1)
+    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.WritePartitionTable]
+    maker.schema["lvs"][0]["size"] += 60
+    assert "too few" in refusal(host, maker.schema)
+
+
+def test_members_with_metadata_at_their_end_do_not_grow():
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "m", "1.0"), 90, "ext4", "m", "ext4")
+    host = installed(maker)
+    grow_members(maker, 50)
+    assert "/dev/sda1 would have to grow, but members of raid1 with metadata 1.0 cannot" in refusal(host, maker.schema)
+
+
+def with_a_mirror(*disks, encrypt=False):
+    """A mirror on sda and sdb, or on other disks, with ext4."""
+    maker = maker_on(*disks)
+    maker.fill(maker.mirror(disks[:2], 100, "m", "1.2"), 90, "luks" if encrypt else "fs", "m", "ext4")
+    return maker
+
+
+def without_disk(host, disk):
+    """A host of which a disk has failed and was exchanged for an empty one in the same slot."""
+    host.partitions.pop(disk, None)
+    host.media.marks.pop(disk, None)
+    host.media.version += 1
+    host.media._seen.clear()
+    return host
+
+
+def test_a_member_that_failed_is_replaced():
+    maker = with_a_mirror("sda", "sdb")
+    host = installed(maker)
+    (before,) = host.arrays
+    without_disk(host, "sdb")
+    found = plan(host, maker.schema)
+    assert found.losses == ()
+    assert [type(step) for step in found.steps] == [
+        kinds.WritePartitionTable,
+        kinds.ClearSignatures,
+        kinds.AddMembers,
+        kinds.FinishPartitions,
+    ]
+    assert "add /dev/sdb1 to the array /dev/md/m, for missing members and spares" in [step.says for step in found.steps]
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+    host.start_all()
+    assert list(host.arrays) == [before]
+    assert plan(host, maker.schema).steps == ()
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb")])
+def test_a_replacement_that_was_cut_off_is_completed_and_loses_nothing(wipe):
+    maker = with_a_mirror("sda", "sdb", encrypt=True)
+    count = len(plan(without_disk(installed(maker), "sdb"), maker.schema).steps)
+    for done in range(count):
+        host = without_disk(installed(maker), "sdb")
+        uuids = dict(host.arrays)
+        for step in plan(host, maker.schema).steps[:done]:
+            carry_out(host, step)
+        again = plan(host, maker.schema, wipe=wipe)
+        assert (again.refusals, again.losses) == ((), ()), done
+        for step in again.steps:
+            carry_out(host, step)
+        assert plan(host, maker.schema).steps == (), done
+        assert host.arrays == uuids
+
+
+def test_a_spare_is_added_and_replaced():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    host = installed(maker)
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    for _time in range(2):
+        found = plan(host, maker.schema)
+        assert (found.refusals, found.losses) == ((), ())
+        assert [type(step) for step in found.steps][-2:] == [kinds.AddMembers, kinds.FinishPartitions]
+        for step in found.steps:
+            carry_out(host, step)
+        assert plan(host, maker.schema).steps == ()
+        host.start_all()
+        assert plan(host, maker.schema).steps == ()
+        without_disk(host, "sdc")
+
+
+def test_an_array_is_made_with_its_spare_which_may_take_the_place_of_any_member():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    says = [step.says for step in plan(new_host(), maker.schema).steps]
+    assert "create the array /dev/md/m, raid1 on /dev/sda1, /dev/sdb1, with /dev/sdc1 as spare" in says
+    host = installed(maker)
+    assert plan(host, maker.schema).steps == ()
+    array = maker.schema["mds"][0]
+    array["devices"][1], array["spares"][0] = array["spares"][0], array["devices"][1]
+    assert plan(host, maker.schema).steps == ()
+
+
+def test_a_disk_more_makes_a_mirror_of_three():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    host = installed(maker)
+    maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
+    found = plan(host, maker.schema)
+    assert [type(step) for step in found.steps][-2:] == [kinds.WidenArray, kinds.FinishPartitions]
+    for step in found.steps:
+        carry_out(host, step)
+    assert plan(host, maker.schema).steps == ()
+
+
+def test_what_is_no_new_partition_does_not_join_an_array():
+    """The half that is not a member may have what was written last."""
+    maker = with_a_mirror("sda", "sdb")
+    host = installed(maker)
+    member = host.blocks()["sdb1"]
+    host.media.wipe(member)
+    assert "members that" in refusal(host, maker.schema)
+    host.media.sign(member, "xfs", ("u", 1))
+    assert " lacks /dev/" in refusal(host, maker.schema)
+
+
+def started_without(disk, maker, events=0):
+    """A host with data that was started without a disk, which came when its mirrors had counted so many events already."""
+    host, layout = installed(maker), parse_static_schema(maker.schema)
+    write_data(host, layout)
+    host.start_all(late=disk)
+    for uuid in host.arrays if events else ():
+        host.use_array(uuid, events)
+    return host
+
+
+def finished(host, maker, wipe=()):
+    """Complete a layout, with all data where they were, after another start as well."""
+    layout = parse_static_schema(maker.schema)
+    complete(host, layout, [f"{BY_ID}{disk}" for disk in wipe])
+    check_data(host, layout)
+    host.start_all()
+    complete(host, layout, [])
+    check_data(host, layout)
+    assert all(host.left_out.get(uuid) is None for uuid in host.arrays)
+
+
+@pytest.mark.parametrize("late", ["sda", "sdb"])
+@pytest.mark.parametrize("encrypt", [False, True])
+@pytest.mark.parametrize("events", [0, 8])
+def test_a_member_that_came_late_is_taken_back(late, encrypt, events):
+    maker = with_a_mirror("sda", "sdb", encrypt=encrypt)
+    host = started_without(late, maker, events)
+    found = plan(host, maker.schema)
+    assert (found.steps, found.again) == ((kinds.ReAddMembers("/dev/md/m", (f"/dev/{late}1",)),), True)
+    assert found.losses == ()
+    assert found.steps[0].says == f"re-add /dev/{late}1 to the array /dev/md/m, which started without"
+    picture = picture_of(host.present(), ["sda", "sdb"])
+    assert render(picture).count("  m raid1, ") - 1 == render(after(picture, found.steps)).count("  m raid1, ") == 1
+    finished(host, maker)
+
+
+def test_members_that_came_late_are_taken_back_before_the_array_grows():
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker)
+    for table in maker.schema["parteds"]:
+        table["partitions"][0]["end"] += 50
+    (step,) = plan(host, maker.schema).steps
+    carry_out(host, step)
+    assert isinstance(step, kinds.ReAddMembers)
+    assert kinds.GrowArray in [type(step) for step in plan(host, maker.schema).steps]
+    finished(host, maker)
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda",)])
+def test_an_older_state_of_an_array_is_not_overwritten_unasked(wipe):
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker, events=9)
+    says = "the array /dev/md/m runs without /dev/sdb1 and was changed since, so that /dev/sdb1 has an older state of it (9 events behind)"
+    refused = refusal(host, maker.schema, wipe=wipe)
+    assert says in refused
+    assert refused.endswith("mdadm --manage /dev/md/m --re-add /dev/sdb1")
+
+
+@pytest.mark.parametrize("wipe", [("sdb",), ("sda", "sdb")])
+def test_an_older_state_of_an_array_on_a_disk_to_wipe_is_named_and_overwritten(wipe):
+    """The other half is never made anew for it, although it is on a disk to wipe, too."""
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker, events=9)
+    found = plan(host, maker.schema, wipe=wipe)
+    assert found.steps == (kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
+    (loss,) = found.losses
+    assert loss.disk.endswith("sdb")
+    assert [(content.device, content.kind, content.part_of) for content in loss.contents] == [
+        ("/dev/sdb1", "linux_raid_member", "the array m")
+    ]
+    finished(host, maker, wipe)
+
+
+@pytest.mark.parametrize("wipe", [(), ("sdb",), ("sda", "sdb")])
+def test_halves_that_were_both_in_use_are_left_to_a_person(wipe):
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sda", maker, events=3)
+    host.start_all(late="sdb")
+    assert "runs without /dev/sdb1, which was in use without the others" in refusal(host, maker.schema, wipe=wipe)
+    host.start_all(late="sda")
+    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.ReAddMembers]
+
+
+def behind_by(events):
+    """A mirror that runs without a member whose superblock was written by so many events before or after that of the other one."""
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker)
+    present = host.present()
+    there = {name: dataclasses.replace(superblock, events=50) for name, superblock in present.superblocks.items()}
+    there["sdb1"] = dataclasses.replace(there["sdb1"], events=50 - events)
+    return plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=there))
+
+
+@pytest.mark.parametrize("events", [-1, 0, 1, 8])
+def test_superblocks_that_differ_as_a_torn_write_or_a_start_leaves_them_are_of_one_state(events):
+    assert [type(step) for step in behind_by(events).steps] == [kinds.ReAddMembers]
+
+
+@pytest.mark.parametrize(("events", "says"), [(-2, "may have what the other lacks"), (9, "an older state of it")])
+def test_superblocks_that_differ_more_are_not(events, says):
+    (refused,) = behind_by(events).refusals
+    assert says in refused
+
+
+def test_a_member_is_not_taken_back_where_no_member_that_runs_tells_its_events():
+    maker = with_a_mirror("sda", "sdb")
+    present = started_without("sdb", maker).present()
+    alone = {name: superblock for name, superblock in present.superblocks.items() if name == "sdb1"}
+    for wipe in ([], [f"{BY_ID}sda", f"{BY_ID}sdb"]):
+        (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=alone), wipe).refusals
+        assert "runs without /dev/sdb1, and mdadm --examine does not tell" in refused
+
+
+def test_an_array_is_not_made_anew_where_its_halves_run_apart_or_do_not_say_what_they_have_seen():
+    maker = with_a_mirror("sda", "sdb")
+    present, layout = started_without("sdb", maker).present(), parse_static_schema(maker.schema)
+    devices = present.tree.devices
+    apart = {name: dataclasses.replace(device, dev="/dev/md126", size=99 * MIB) for name, device in devices.items() if name[:3] == "md:"}
+    for tree in (present.tree, Tree({**devices, **apart})):
+        unsaid = dataclasses.replace(present, tree=tree, superblocks={})
+        (refused,) = plan_steps(layout, unsaid, [f"{BY_ID}sda", f"{BY_ID}sdb"]).refusals
+        assert "the array /dev/md/m lacks /dev/sdb1; former members" in refused
+
+
+def superblocks_changed(host, **changes):
+    """A host's state with other superblocks of some members."""
+    present = host.present()
+    changed = {name: dataclasses.replace(present.superblocks[name], **those) for name, those in changes.items()}
+    return dataclasses.replace(present, superblocks={**present.superblocks, **changed})
+
+
+def test_a_member_that_was_still_built_up_has_no_state_to_keep():
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker, events=500)
+    found = plan_steps(parse_static_schema(maker.schema), superblocks_changed(host, sdb1={"partial": True, "missing": frozenset({0})}))
+    assert (found.steps, found.losses) == ((kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),), ())
+
+
+def with_three_copies():
+    maker = maker_on("sda", "sdb", "sdc")
+    maker.fill(maker.mirror(("sda", "sdb", "sdc"), 100, "m", "1.2"), 90, "fs", "m", "ext4")
+    return maker
+
+
+def test_a_copy_comes_back_before_the_place_of_another_one_that_failed_long_before_is_filled():
+    maker = with_three_copies()
+    host = started_without("sdc", maker, events=100)
+    without_disk(host, "sdc").start_all(late="sdb")
+    assert plan(host, maker.schema).steps == (kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
+    finished(host, maker)
+
+
+def test_a_copy_stays_out_where_not_all_that_run_tell_what_they_have_seen():
+    maker = with_three_copies()
+    present = started_without("sdc", maker).present()
+    some = {name: superblock for name, superblock in present.superblocks.items() if name != "sda1"}
+    (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=some)).refusals
+    assert "mdadm --examine does not tell what its other members have seen since" in refused
+
+
+def test_a_copy_stays_out_that_was_in_use_without_one_of_those_that_run():
+    maker = with_three_copies()
+    host = started_without("sdc", maker, events=3)
+    (uuid,) = host.arrays
+    host.left_out[uuid] = frozenset({"sda1"})
+    apart = superblocks_changed(host, sdc1={"events": 3})
+    (refused,) = plan_steps(parse_static_schema(maker.schema), apart).refusals
+    assert "runs without /dev/sda1, which was in use without the others" in refused
+
+
+NOT_ANEW = "/dev/md/m runs without a member, so that it is not made anew, even with wipe: "
+
+
+def test_what_a_failed_disk_left_of_an_array_is_not_made_anew_for_a_disk_more():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    host = without_disk(installed(maker), "sdb")
+    maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
+    assert refusal(host, maker.schema, wipe=["sda", "sdb", "sdc"]).startswith(NOT_ANEW)
+
+
+@pytest.mark.parametrize("metadata", ["1.2", "1.0"])
+def test_an_array_whose_other_member_was_cleared_by_hand_is_not_made_anew(metadata):
+    maker = with_a_mirror("sda", "sdb")
+    host = installed(maker)
+    host.media.wipe(host.blocks()["sdb1"])
+    maker.schema["mds"][0]["metadata"] = metadata
+    assert refusal(host, maker.schema, wipe=["sda", "sdb"]).startswith(NOT_ANEW)
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb", "sdc")])
+def test_a_copy_whose_place_a_spare_has_taken_is_left_to_a_person(wipe):
+    """md does not know it again, and adds it only as a new one."""
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    host = installed(maker)
+    host.start_all(late="sdb")
+    running = superblocks_changed(host, sda1={"events": 12}, sdb1={"missing": frozenset()})
+    taken = {**running.superblocks, "sdc1": Superblock(running.superblocks["sda1"].uuid, 12, 1, partial=True)}
+    (refused,) = plan_steps(
+        parse_static_schema(maker.schema), dataclasses.replace(running, superblocks=taken), [f"{BY_ID}{disk}" for disk in wipe]
+    ).refusals
+    assert "runs without /dev/sdb1, whose place a spare has taken; to have it stand by, give it up: mdadm --zero-superblock" in refused
+
+
+def test_a_spare_that_came_late_is_added_whatever_happened_since():
+    maker = with_a_mirror("sda", "sdb", "sdc")
+    maker.schema["mds"][0]["spares"] = [maker.partition("sdc", 100, "m")]
+    host = installed(maker)
+    host.start_all(late="sdc")
+    (uuid,) = host.arrays
+    host.use_array(uuid, 50)
+    found = plan(host, maker.schema)
+    assert (found.steps, found.losses) == ((kinds.AddMembers("/dev/md/m", ("/dev/sdc1",)),), ())
+    complete(host, parse_static_schema(maker.schema), [])
+    assert not host.left_out
+
+
+@pytest.mark.parametrize("late", ["sda", "sdb"])
+def test_a_run_that_was_cut_off_after_a_group_took_a_mirror_is_completed_where_a_disk_comes_late(late):
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 200, "os", "1.2"), 190, "pv", "os", "ext4")
+    maker.volume("vg0", "data", 20, False, "xfs")
+    layout = parse_static_schema(maker.schema)
+    steps = plan(new_host(), maker.schema).steps
+    first = next(number for number, step in enumerate(steps) if isinstance(step, kinds.CreateVolumeGroup))
+    for done in range(len(steps) + 1):
+        host = new_host()
+        for step in plan(host, maker.schema).steps[:done]:
+            carry_out(host, step)
+        (group,) = host.groups(host.blocks()) or (None,)
+        host.start_all(late=late)
+        complete(host, layout, [])
+        assert done <= first or group in host.groups(host.blocks()), done
+        assert not host.left_out, done
+
+
+def test_what_the_schema_does_not_have_stays_until_it_is_told_otherwise():
+    maker = simple()
+    host = installed(maker)
+    schema = maker.schema
+    schema["parteds"][0]["partitions"][0]["end"] = 101
+    less = simple().schema
+    del less["parteds"][0]["partitions"][0], less["fss"][0]
+    less["parteds"][0]["partitions"][0]["count"] = 2
+    assert plan(host, less).steps == ()
+    assert plan(host, less, wipe=["sda"]).steps == ()
+    assert plan(host, less, keep_unlisted=False).steps == ()
+    (write,) = plan(host, less, wipe=["sda"], keep_unlisted=False).steps
+    assert write.removed == (1,)
+    less["lvs"], less["fss"] = [], []
+    steps = plan(host, less, wipe=["sda"], keep_unlisted=False).steps
+    assert isinstance(steps[0], kinds.RemoveLogicalVolume)
+
+
+def test_names_of_others_are_not_taken():
+    host = new_host()
+    old_group(host, [host.media.disk("sdc")], "vg0")
+    old_array(host, [host.media.disk("sdb")], "1.2", "m")
+    host.start_all()
+    assert "a volume group vg0 already exists" in refusal(host, simple().schema)
+    maker = maker_on("sda")
+    legs = [maker.partition("sda", 100, "m"), maker.partition("sda", 100, "m2")]
+    maker.schema["mds"].append({"name": "/dev/md/m", "level": "raid1", "devices": legs})
+    assert "an array m already exists" in refusal(host, maker.schema)
+
+
+def test_a_layout_is_taken_over_from_a_plan_with_other_identities():
+    """A disk that was added gives the plan another fingerprint, and its partitions other UUIDs."""
+    maker = simple()
+    host = installed(maker)
+    for part in maker.schema["parteds"][0]["partitions"]:
+        part["uuid"] = new_uuid()
+    assert plan(host, maker.schema).steps == ()
+    assert plan(host, maker.schema, wipe=["sda"]).steps == ()
+
+
+@pytest.mark.parametrize(("present", "wanted"), [("1.2", "1.0"), ("1.0", "1.2")])
+def test_the_metadata_of_an_array_is_not_changed_behind_its_data(present, wanted):
+    """What the firmware reads has its superblock at the end: an array that is there otherwise is refused, or made anew where it may be."""
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "boot", present), 99, "fs", "boot", "ext4")
+    host = installed(maker)
+    assert plan(host, maker.schema).steps == ()
+    maker.schema["mds"][0]["metadata"] = wanted
+    assert f"has metadata {present}, which is not changed to {wanted}" in refusal(host, maker.schema)
+    (made,) = [step for step in plan(host, maker.schema, wipe=["sda", "sdb"]).steps if isinstance(step, kinds.CreateArray)]
+    assert made.metadata == wanted
+
+
+SLACK = {"ext4": 8 * MIB, "xfs": 17 * MIB, "btrfs": MIB, "f2fs": 2 * MIB}
+
+
+@pytest.mark.parametrize("fs_type", SLACK)
+@pytest.mark.parametrize("in_volume", [False, True])
+def test_what_a_cut_off_run_left_small_grows_from_the_slack_on(fs_type, in_volume):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 300, "root"), 300, "fs", "root", fs_type)
+    maker.fill(maker.partition("sda", 400, "os"), 400, "pv", "os", fs_type)
+    maker.volume("vg0", "data", 70, False, fs_type)
+    host = installed(maker)
+    block = host.by_node("/dev/mapper/vg0-data" if in_volume else "/dev/sda1")
+    (uuid, size, *subvolumes), _offsets = host.media.signatures(block)[fs_type]
+    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type] + 1, *subvolumes))
+    assert plan(host, maker.schema).steps == ()
+    host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type], *subvolumes))
+    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(block.node, fs_type, None),)
+
+
+@pytest.mark.parametrize("device", ["/dev/sda1", "/dev/mapper/sealed-crypt", "/dev/mapper/vg0-data"])
+def test_an_ext4_whose_superblock_was_torn_as_it_grew_is_restored_if_it_is_the_layouts_own(device):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "fs", "root", "ext4")
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
+    maker.fill(maker.partition("sda", 100, "sealed"), 100, "luks-fs", "sealed", "ext4")
+    maker.volume("vg0", "data", 20, False, "ext4")
+    host = installed(maker)
+    block = host.by_node(device)
+    (uuid, size), _offsets = host.media.signatures(block)["ext4"]
+    host.media.sign(block, "ext4", (uuid, size - 20 * MIB, TORN))
+    restored = plan(host, maker.schema)
+    assert (restored.steps, restored.again) == ((kinds.RestoreSuperblock(device, "ext4", 8193, 1024),), True)
+    text = render(picture_of(host.present(), ["sda"]))
+    changed = [line for line in text.splitlines() if line not in render(after(picture_of(host.present(), ["sda"]), restored.steps))]
+    assert len(changed) == 1
+    assert changed[0].endswith("ext4 with a torn superblock")
+    for piece in perform(host, restored.steps[0]):
+        assert piece is None
+    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(device, "ext4", None),)
+    host.media.sign(block, "ext4", ("of another", size, TORN))
+    says = f"{device} has an ext4 with a torn superblock and the UUID of another, which is not what this layout has there"
+    assert refusal(host, maker.schema).startswith(says)
+
+
+@pytest.mark.parametrize("in_volume", [False, True])
+def test_what_grows_only_unmounted_is_refused_while_it_is_mounted(in_volume):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "f2fs")
+    maker.volume("vg0", "data", 20, False, "f2fs")
+    maker.fill(maker.partition("sda", 100, "root"), 100, "fs", "root", "f2fs")
+    host = installed(maker)
+    host.mounts[host.by_node("/dev/mapper/vg0-data" if in_volume else "/dev/sda2").name] = "/srv"
+    assert plan(host, maker.schema).steps == ()
+    maker.schema["lvs"][0]["size"] += 20
+    maker.schema["parteds"][0]["partitions"][1]["end"] += 20
+    what = "vg0/data" if in_volume else "/dev/sda2"
+    assert refusal(host, maker.schema) == f"{what} would have to grow, but f2fs cannot while it is mounted (on /srv); unmount it"
+    host.mounts.clear()
+    grown = [step for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)]
+    assert [step.type for step in grown] == ["f2fs", "f2fs"]
+
+
+@pytest.mark.parametrize("content", ["fs", "luks-fs", "pv", "luks-pv"])
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb")])
+def test_what_the_kernel_does_not_know_is_told_to_it_before_it_is_opened_or_measured(content, mirrored, wipe):
+    """After a power cut that left the backup of a table alone; a permission to wipe destroys nothing that could not be looked into."""
+    maker = maker_on("sda", "sdb")
+    device = maker.mirror(("sda", "sdb"), 300, "os", "1.2") if mirrored else maker.partition("sda", 300, "os")
+    maker.fill(device, 290, content, "os", "ext4")
+    if content.endswith("pv"):
+        maker.volume("vg0", "data", 20, False, "ext4")
+    host = installed(maker)
+    write_data(host, parse_static_schema(maker.schema))
+    host.media.tear_table("sda")
+    host.start_all()
+    assert not any(device.running for device in host.present().tree.children("sda"))
+    told = plan(host, maker.schema, wipe)
+    assert [step.says for step in told.steps] == [f"change the partition table on {BY_ID}sda: nothing; the kernel does not know it yet"]
+    assert told.again
+    assert not any(loss.disk.endswith("sda") for loss in told.losses)
+    complete(host, parse_static_schema(maker.schema), [f"{BY_ID}{disk}" for disk in wipe])
+    check_data(host, parse_static_schema(maker.schema))
+
+
+def test_a_filesystem_that_the_kernel_does_not_know_grows_in_the_same_run():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 300, "root"), 300, "fs", "root", "ext4")
+    host = installed(maker)
+    block = host.by_node("/dev/sda1")
+    (uuid, size), _offsets = host.media.signatures(block)["ext4"]
+    host.media.sign(block, "ext4", (uuid, size - 100 * MIB))
+    host.media.tear_table("sda")
+    host.start_all()
+    told = plan(host, maker.schema)
+    assert ([type(step) for step in told.steps], told.again) == ([kinds.WritePartitionTable], True)
+    carry_out(host, told.steps[0])
+    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem("/dev/sda1", "ext4", None),)
+
+
+def test_a_table_of_which_only_the_backup_is_whole_is_written_before_it_is_changed():
+    """A change begins with the backup: a second cut would leave nothing of the table, and of a partition that somebody added by hand."""
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 300, "root"), 300, "fs", "root", "ext4")
+    host = new_host()
+    first = plan(host, maker.schema)
+    for step in first.steps[:1]:
+        carry_out(host, step)
+    _kind, uuid, entries = host.media.table("sda")
+    added = dataclasses.replace(entries[0], number=9, start=entries[0].start + 400 * MIB, size=50 * MIB, uuid=new_uuid(), name="mine")
+    host.media.write_table("sda", uuid, (*entries, added))
+    host.media.tear_table("sda")
+    host.start_all()
+    told = plan(host, maker.schema)
+    assert [step.says for step in told.steps] == [f"change the partition table on {BY_ID}sda: nothing; the kernel does not know it yet"]
+    assert told.again
+    moments = len(list(perform(copy.deepcopy(host), told.steps[0])))
+    for moment in range(moments):
+        cut = copy.deepcopy(host)
+        run_until(cut, told, moment)
+        cut.start_all()
+        complete(cut, parse_static_schema(maker.schema), [])
+        assert added in cut.media.table("sda")[2]
+    assert moments > 2
+
+
+def test_a_table_that_the_kernel_knows_is_made_whole_as_well():
+    maker = simple()
+    host = installed(maker)
+    host.media.tear_table("sda")
+    told = plan(host, maker.schema)
+    assert [step.says for step in told.steps] == [f"change the partition table on {BY_ID}sda: nothing; only its backup is whole"]
+    carry_out(host, told.steps[0])
+    assert plan(host, maker.schema).steps == ()
+
+
+def with_array(present, *devices):
+    """The state with these devices in the place of the array that runs."""
+    tree = present.tree
+    others = {name: device for name, device in tree.devices.items() if not device.kind.startswith("raid")}
+    return dataclasses.replace(present, tree=Tree({**others, **{device.name: device for device in devices}}))
+
+
+@pytest.mark.parametrize("held", [("sda1", "sdb1"), ("sda1",)])
+def test_an_array_that_was_put_together_and_not_started_is_stopped_and_started_whole(held):
+    """After a power cut: `md127 : inactive sda1(S) sdb1(S)`."""
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 100, "data", "1.2"), 99, "fs", "data", "ext4")
+    host, layout = installed(maker), parse_static_schema(maker.schema)
+    present = host.present()
+    (array,) = [device for device in present.tree.devices.values() if device.kind.startswith("raid")]
+    inactive = dataclasses.replace(array, name="md127", dev="/dev/md127", kind="md", size=0, parents=held, filesystem=None, signatures=())
+    found = plan_steps(layout, with_array(present, inactive))
+    assert (found.steps, found.again) == ((kinds.StopArray("/dev/md127"),), True)
+    stopped = dataclasses.replace(inactive, name="md:x", dev=None, kind="raid1", parents=("sda1", "sdb1"))
+    found = plan_steps(layout, with_array(present, stopped))
+    assert [type(step) for step in found.steps] == [kinds.StartArray]
+    assert found.again
+
+
+@pytest.mark.parametrize("wipe", [(), ("sda", "sdb")])
+def test_a_half_that_was_put_together_beside_the_array_that_runs_is_stopped_and_taken_back(wipe):
+    maker = with_a_mirror("sda", "sdb")
+    host = started_without("sdb", maker)
+    present, disks = host.present(), [f"{BY_ID}{disk}" for disk in wipe]
+    (left_out,) = [device for name, device in present.tree.devices.items() if name.startswith("md:")]
+    half = dataclasses.replace(left_out, name="md126", dev="/dev/md126", kind="md")
+    tree = Tree({**{name: device for name, device in present.tree.devices.items() if device is not left_out}, "md126": half})
+    found = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, tree=tree, superblocks={}), disks)
+    assert (found.steps, found.losses, found.again) == ((kinds.StopArray("/dev/md126"),), (), True)
+    assert [type(step) for step in plan(host, maker.schema, wipe=wipe).steps] == [kinds.ReAddMembers]
+
+
+def test_an_inactive_array_of_others_is_named_and_stopped_where_its_disks_may_be_wiped():
+    host = new_host()
+    old_array(host, [host.media.disk("sda"), host.media.disk("sdb")], "1.2", "theirs")
+    host.start_all()
+    present = host.present()
+    (array,) = [device for device in present.tree.devices.values() if device.kind.startswith("raid")]
+    inactive = dataclasses.replace(array, name="md127", dev="/dev/md127", kind="md", size=0, filesystem=None, signatures=())
+    maker = maker_on("sda", "sdb")
+    for disk in ("sda", "sdb"):
+        maker.fill(maker.partition(disk, 100, f"new{disk}"), 100, "fs", f"new{disk}", "ext4")
+    layout = parse_static_schema(maker.schema)
+    assert all("md /dev/md127" in said for said in plan_steps(layout, with_array(present, inactive)).refusals)
+    wipe = [disk.id for disk in layout.disks]
+    (one,) = plan_steps(layout, with_array(present, inactive), wipe[:1]).refusals[:1]
+    assert one
+    assert plan_steps(layout, with_array(present, inactive), wipe).steps[0] == kinds.StopArray("/dev/md127")

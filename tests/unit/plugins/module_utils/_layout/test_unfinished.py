@@ -1,0 +1,185 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run left unfinished is made again without a permission only while it is as that run left it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, new_uuid
+from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import maker_on, new_host, plan, refusal
+from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete
+from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_group
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
+
+
+def two():
+    maker = maker_on("sda")
+    for space in ("one", "two"):
+        maker.fill(maker.partition("sda", 100, space), 100, "fs", space, "ext4")
+    return maker
+
+
+def volumes():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 600, "os"), 600, "pv", "os", "ext4")
+    maker.volume("vg0", "first", 20, False, "ext4")
+    maker.volume("vg0", "second", 20, False, "ext4")
+    return maker
+
+
+def pooled():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 600, "os"), 600, "pv", "os", "ext4")
+    maker.pool("vg0", "pool", 20)
+    maker.thin("vg0", "pool", "web", 100, False, "ext4")
+    return maker
+
+
+def failed_at(maker, says):
+    """A host on which a run failed at a step."""
+    host = new_host()
+    for step in plan(host, maker.schema).steps:
+        if step.says == says:
+            return host
+        carry_out(host, step)
+    raise AssertionError(f"no step says {says}")
+
+
+def with_traces(host, **traces):
+    return dataclasses.replace(host.present(), traces=traces)
+
+
+def test_what_is_complete_is_finished_before_the_next_step_can_fail():
+    host = failed_at(two(), "make ext4 on /dev/sda2")
+    host.media.sign(host.blocks()["sda1"], "ext4", (new_uuid(), host.blocks()["sda1"].size))
+    steps = plan(host, two().schema).steps
+    assert {device for step in steps for device in getattr(step, "devices", ())} == {"/dev/sda2"}
+    volumes_host = failed_at(volumes(), "make ext4 on /dev/mapper/vg0-second")
+    assert [step.says for step in plan(volumes_host, volumes().schema).steps] == [
+        "clear old signatures at both ends of /dev/mapper/vg0-second",
+        "mark second in vg0 as cleared",
+        "make ext4 on /dev/mapper/vg0-second",
+        "mark second in vg0 as finished",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "swap", "vfat", "crypto_LUKS", "zfs_member", "LVM2_member"])
+def test_what_somebody_made_on_an_unfinished_partition_is_refused_and_a_loss_where_it_may_go(kind):
+    host = failed_at(two(), "make ext4 on /dev/sda1")
+    if kind == "LVM2_member":
+        old_group(host, [host.blocks()["sda2"]], "theirs")
+    else:
+        host.media.sign(host.blocks()["sda2"], kind, (new_uuid(), 1))
+    said = refusal(host, two().schema)
+    assert f"/dev/sda2 is unfinished, but has {kind} at " in said
+    assert f"name {BY_ID}sda in wipe" in said
+    wiping = plan(host, two().schema, wipe=["sda"])
+    assert [content.device for loss in wiping.losses for content in loss.contents if content.kind == kind] == ["/dev/sda2"]
+    assert "/dev/sda1" not in [content.device for loss in wiping.losses for content in loss.contents]
+    complete(host, parse_static_schema(two().schema), [f"{BY_ID}sda"])
+
+
+def test_the_file_system_of_a_run_is_its_own_until_somebody_has_used_it():
+    """mkfs was cut off behind its superblock, and the partition was not marked as finished."""
+    maker = two()
+    host = failed_at(maker, "make ext4 on /dev/sda1")
+    layout = parse_static_schema(maker.schema)
+    make = next(step for step in plan(host, maker.schema).steps if isinstance(step, kinds.MakeFilesystem))
+    carry_out(host, make)
+    again = plan(host, maker.schema)
+    assert (again.refusals, again.losses) == ((), ())
+    assert make in again.steps
+    used = with_traces(host, sda1="it was mounted")
+    found = plan_steps(layout, used)
+    assert found.steps == ()
+    assert found.refusals == (
+        f"/dev/sda1 is unfinished, but somebody has used it: it was mounted; name {BY_ID}sda in wipe if it may be destroyed",
+    )
+    wiping = plan_steps(layout, used, [f"{BY_ID}sda"])
+    assert [content.device for loss in wiping.losses for content in loss.contents] == ["/dev/sda1"]
+    assert make in wiping.steps
+
+
+def test_another_plan_removes_what_an_earlier_one_left_unfinished_unless_somebody_has_used_it():
+    maker, larger = two(), maker_on("sda")
+    for space in ("one", "two"):
+        larger.fill(larger.partition("sda", 150, space), 150, "fs", space, "xfs")
+    host = failed_at(maker, "make ext4 on /dev/sda1")
+    carry_out(host, next(step for step in plan(host, maker.schema).steps if isinstance(step, kinds.MakeFilesystem)))
+    other = copy.deepcopy(host)
+    complete(other, parse_static_schema(larger.schema), [])
+    found = plan_steps(parse_static_schema(larger.schema), with_traces(host, sda1="it was mounted"))
+    assert found.steps == ()
+    assert any("/dev/sda1 is unfinished, but somebody has used it" in line for line in found.refusals)
+
+
+def test_what_lies_farther_inside_than_what_was_cleared_is_of_before():
+    """A second header of LUKS, as a cut before the rest is cleared leaves it."""
+    host = failed_at(two(), "clear old signatures at both ends of /dev/sda1, /dev/sda2")
+    present = host.present()
+    part = present.tree.devices["sda2"]
+    for offset, refused in ((2 * 1024**2, False), (0, True)):
+        signature = dataclasses.replace(present.tree.devices["sda"].signatures[0], type="crypto_LUKS", uuid=new_uuid(), offsets=(offset,))
+        seen = dataclasses.replace(present, tree=present.tree.with_devices([dataclasses.replace(part, signatures=(signature,))]))
+        assert bool(plan_steps(parse_static_schema(two().schema), seen).refusals) is refused
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_cleared_volume_that_somebody_has_used_is_refused_and_a_loss_where_it_may_go(traced):
+    maker = volumes()
+    host = failed_at(maker, "make ext4 on /dev/mapper/vg0-second")
+    block = host.by_node("/dev/mapper/vg0-second")
+    layout = parse_static_schema(maker.schema)
+    if not traced:
+        host.media.sign(block, "xfs", (new_uuid(), 1))
+    present = with_traces(host, **({block.name: "there are data without a signature at 0 MiB"} if traced else {}))
+    found = plan_steps(layout, present)
+    assert found.steps == ()
+    assert "/dev/mapper/vg0-second is unfinished, but" in found.refusals[0]
+    wiping = plan_steps(layout, present, [f"{BY_ID}sda"])
+    assert [content.device for loss in wiping.losses for content in loss.contents] == ["/dev/mapper/vg0-second"]
+    assert any(step.says == "make ext4 on /dev/mapper/vg0-second" for step in wiping.steps)
+
+
+def test_a_volume_that_was_not_cleared_yet_may_have_what_lay_in_its_room_before():
+    maker = volumes()
+    host = failed_at(maker, "clear old signatures at both ends of /dev/mapper/vg0-first, /dev/mapper/vg0-second")
+    host.media.sign(host.by_node("/dev/mapper/vg0-second"), "xfs", (new_uuid(), 1))
+    found = plan(host, maker.schema)
+    assert (found.refusals, found.losses) == ((), ())
+    assert found.steps
+
+
+def test_a_cleared_volume_that_does_not_run_is_looked_into_before_it_is_removed():
+    maker, larger = volumes(), volumes()
+    host = failed_at(maker, "make ext4 on /dev/mapper/vg0-second")
+    host.media.sign(host.by_node("/dev/mapper/vg0-second"), "xfs", (new_uuid(), 1))
+    larger.schema["lvs"][1]["size"] += 40
+    host.active.clear()
+    opening = plan(host, larger.schema)
+    assert (opening.again, [type(step) for step in opening.steps]) == (True, [kinds.ActivateGroup])
+    carry_out(host, opening.steps[0])
+    assert "/dev/mapper/vg0-second is unfinished, but has xfs" in refusal(host, larger.schema)
+
+
+def test_an_unfinished_pool_goes_only_with_what_runs_left_in_it():
+    maker, smaller = pooled(), pooled()
+    host = failed_at(maker, "create the thin volume vg0/web with 100 MiB in pool")
+    smaller.schema["thin_pools"][0]["size"] += 40
+    untouched = plan(host, smaller.schema)
+    assert any(isinstance(step, kinds.RemoveLogicalVolume) for step in untouched.steps)
+    assert untouched.losses == ()
+    carry_out(host, kinds.CreateThinVolume("vg0", "mine", "pool", 80 * 1024**2, "/dev/mapper/vg0-mine"))
+    carry_out(host, kinds.FinishLogicalVolumes("vg0", ("mine",)))
+    host.media.sign(host.by_node("/dev/mapper/vg0-mine"), "ext4", (new_uuid(), 1))
+    assert "no run of this layout left the volume mine in it" in refusal(host, smaller.schema)
+    wiping = plan(host, smaller.schema, wipe=["sda"])
+    assert "/dev/mapper/vg0-mine" in [content.device for loss in wiping.losses for content in loss.contents]

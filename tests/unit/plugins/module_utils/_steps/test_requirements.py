@@ -1,0 +1,137 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import Outcome
+from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds as step_kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps import requirements as needs
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.carry_out import carry_out
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import (
+    CreateArray,
+    CreateLogicalVolume,
+    FormatLuks,
+    GrowFilesystem,
+    MakeFilesystem,
+    OpenLuks,
+    RestoreSuperblock,
+    Step,
+    WritePartitionTable,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import StepFailed
+from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+
+MISC, DEVICES = "/proc/misc", "/proc/devices"
+THIN, CACHE = "/sys/module/dm_thin_pool/initstate", "/sys/module/dm_cache/initstate"
+ABLE = {
+    MISC: "232 kvm\n 236 device-mapper",
+    DEVICES: "Block devices:\n  7 loop\n  9 md\n253 device-mapper",
+    THIN: "live\n",
+    CACHE: "live\n",
+}
+
+VOLUME = CreateLogicalVolume("os", "root", 4, "/dev/mapper/os-root")
+ARRAY = CreateArray("/dev/md/a", "a", "raid1", ("/dev/sda1", "/dev/sdb1"), (), "1.2", "u")
+KINDS = [kind for _name, kind in inspect.getmembers(step_kinds, inspect.isclass) if issubclass(kind, Step) and kind is not Step]
+
+
+def sample(kind):
+    """A step of a kind with anything in it."""
+    values = {"vdevs": (), "properties": (), "names": (), "parts": ()}
+    values |= {"type": "ext4", "sector": 512, "entries": (), "device": "/dev/sda1", "disk": "/dev/sda", "number": 1, "size": 4, "uuid": "u"}
+    empty = {"tuple[str, ...]": ("/dev/sda1",), "tuple[int, ...]": (), "int": 0, "bool": False, "str": "x", "t.Optional[str]": None}
+    named = ((field.name, field) for field in dataclasses.fields(kind))
+    return kind(**{name: values.get(name, empty.get(str(field.type))) for name, field in named})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_step_has_known_tools_and_packages_and_can_be_carried_out(kind):
+    step = sample(kind)
+    said = needs.missing(RecordingMachine(files=ABLE, tools=()), [step])
+    assert said
+    assert all("install the package" in line for line in said)
+    # A kind that nothing carries out would be a KeyError.
+    with contextlib.suppress(StepFailed, ValueError):
+        carry_out(step, RecordingMachine(), Key(b"x"))
+
+
+def test_missing_tools_are_named_with_their_packages_all_at_once():
+    steps = [
+        MakeFilesystem("/dev/sda1", "xfs", "u", "", ()),
+        MakeFilesystem("/dev/sda2", "vfat", "u", "", ()),
+        FormatLuks("/dev/sda3", "u", True),
+    ]
+    assert needs.missing(RecordingMachine(tools={"blkid"}), steps) == (
+        "there is no cryptsetup on this host: install the package cryptsetup-bin on Debian, cryptsetup on Red Hat",
+        "there is no mkfs.vfat on this host: install the package dosfstools",
+        "there is no mkfs.xfs on this host: install the package xfsprogs",
+    )
+
+
+def test_lvm_is_one_package():
+    assert needs.missing(RecordingMachine(files=ABLE, tools=()), [VOLUME]) == ("there is no lvm2 on this host: install the package lvm2",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mountpoint", "tools"),
+    [
+        ("ext4", "/srv", ("resize2fs",)),
+        ("ext4", None, ("resize2fs", "e2fsck", "unshare", "mount")),
+        ("xfs", "/srv", ("xfs_growfs",)),
+        ("xfs", None, ("xfs_growfs", "unshare", "mount")),
+        ("btrfs", None, ("btrfs", "unshare", "mount")),
+        ("f2fs", None, ("resize.f2fs", "fsck.f2fs")),
+    ],
+)
+def test_growing_takes_what_it_takes(kind, mountpoint, tools):
+    assert needs.tools_of(GrowFilesystem("/dev/sda1", kind, mountpoint)) == tools
+
+
+def test_a_superblock_is_restored_by_e2fsck():
+    assert needs.tools_of(RestoreSuperblock("/dev/sda1", "ext4", 8193, 1024)) == ("dd", "e2fsck")
+
+
+def test_tables_of_multipath_disks_take_kpartx():
+    assert "kpartx" in needs.tools_of(WritePartitionTable("/dev/mapper/mpatha", "x", "u", 512, True, ()))
+    assert "kpartx" not in needs.tools_of(WritePartitionTable("/dev/sda", "x", "u", 512, True, ()))
+
+
+class ModularMachine(RecordingMachine):
+    """A machine that has kernel modules."""
+
+    def __init__(self, *modules, files=None):
+        super().__init__(files=files)
+        self.modules = modules
+
+    def run(self, command):
+        if command[0] != "modprobe":
+            return super().run(command)
+        self.events.append(("run", " ".join(command)))
+        return Outcome(0 if command[-1] in self.modules else 1, "", "")
+
+
+@pytest.mark.parametrize("step", [VOLUME, OpenLuks("/dev/sda1", "x"), ARRAY])
+def test_what_the_kernel_cannot_do_is_said(step):
+    assert needs.missing(RecordingMachine(files=ABLE), [step]) == ()
+    assert needs.missing(ModularMachine("dm_mod", "md_mod"), [step]) == ()
+    (said,) = needs.missing(RecordingMachine(files={MISC: "232 kvm", DEVICES: "7 loop"}), [step])
+    assert "this kernel does not support" in said
+    (said,) = needs.missing(ModularMachine(), [step])
+    assert "container" in said
+
+
+def test_what_is_not_loaded_is_loaded():
+    machine = ModularMachine("dm_mod", "md_mod", files={MISC: "", DEVICES: ABLE[DEVICES]})
+    needs.load_abilities(machine, [VOLUME, ARRAY])
+    assert machine.events == [("run", "modprobe dm_mod")]
+
+
+def test_a_luks_header_takes_nothing_of_the_kernel():
+    assert needs.missing(RecordingMachine(), [FormatLuks("/dev/sda1", "u", aligned=False)]) == ()

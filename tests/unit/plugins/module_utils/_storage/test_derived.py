@@ -1,0 +1,71 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Identities that follow from disks, spaces and salts."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import (
+    host_salt,
+    partition_uuid,
+    salt_of_table,
+    table_uuid,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.identity import is_lasting
+
+DISK = "/dev/disk/by-path/pci-0000:00:05.0-scsi-0:0:0:1"
+
+
+def test_identities_without_a_salt_are_those_of_before():
+    # Layouts on disks have these: they must never change.
+    assert table_uuid("/dev/disk/by-id/wwn-0x5000c500a1b2c3d4") == "3d2760e1-a8be-5b29-8261-75d01aa1f70d"
+    assert partition_uuid("/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "os/1") == "11c833f4-c1eb-50d2-8178-6f12d6dde291"
+
+
+def test_the_guid_of_a_table_carries_the_salt_and_proves_it():
+    salt = host_salt("4c4c4544-0042-3510-8056-b8c04f4d3332", "3d1219c7c4c5404aaa1f6d2a48adfda4")
+    guid = table_uuid(DISK, salt)
+    assert len(salt) == 12
+    assert guid.replace("-", "").startswith(salt)
+    assert (uuid.UUID(guid).version, uuid.UUID(guid).variant) == (8, uuid.RFC_4122)
+    assert salt_of_table(DISK, guid) == salt_of_table(DISK, guid.upper()) == salt
+    assert salt_of_table(DISK, table_uuid(DISK)) == ""
+    assert salt_of_table(f"{DISK}9", guid) is None
+
+
+@pytest.mark.parametrize("guid", [None, "", "x", "0x1234abcd", "11111111-2222-4333-8444-555555555555", "\u0661" * 36, "zzzzzzzz" * 4])
+def test_another_table_is_not_ours(guid):
+    assert salt_of_table(DISK, guid) is None
+
+
+def test_hosts_differ_and_a_host_without_identities_has_no_salt():
+    assert host_salt("a", "b") == host_salt("a", None, "b") != host_salt("a", "c")
+    assert host_salt(None, "") == ""
+    assert partition_uuid(DISK, "os/1", host_salt("a")) != partition_uuid(DISK, "os/1", host_salt("b")) != partition_uuid(DISK, "os/1")
+
+
+@pytest.mark.parametrize(
+    ("name", "lasts"),
+    [
+        ("/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", True),
+        ("/dev/disk/by-id/wwn-0x0000000000000000", False),
+        ("/dev/disk/by-id/nvme-eui.0025385b71b00001", True),
+        ("/dev/disk/by-id/nvme-SAMSUNG_MZVLB1T0HBLR-000L7_S4EMNX0R123456", True),
+        ("/dev/disk/by-id/scsi-3600140512345678", True),
+        ("/dev/disk/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0123456", True),
+        ("/dev/disk/by-id/virtio-2f4e1e0a-6d1b-4a3b-9", True),
+        ("/dev/disk/by-id/virtio-disk0", False),
+        ("/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_drive-scsi1", False),
+        ("/dev/disk/by-id/scsi-0Google_PersistentDisk_persistent-disk-0", False),
+        ("/dev/disk/by-id/ata-QEMU_HARDDISK_QM00001", False),
+        ("/dev/disk/by-id/usb-Generic_Flash_Disk_0123456789-0:0", False),
+        (DISK, False),
+        ("/dev/vdb", False),
+    ],
+)
+def test_which_ids_one_disk_in_the_world_has(name, lasts):
+    assert is_lasting(name) is lasts
