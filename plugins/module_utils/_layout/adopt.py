@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from .._facts.host import Host
+from .._facts.present import LogicalVolume, Present, VolumeGroup, Zpool
 from .._facts.reader import read_devices
 from .._facts.select import LEFT_OUT, Disk, find_disks
 from .._facts.signatures import TablePartition
@@ -32,7 +33,6 @@ from .._storage.units import MIB
 from .boot_lines import BootLines, not_carried, read_boot_lines, with_boot_lines
 from .disks import find_disks as find_layout_disks
 from .partitions import describe, entry_of
-from .present import LogicalVolume, Present, VolumeGroup, Zpool
 from .read_present import read_present
 
 Plain = dict[str, t.Any]

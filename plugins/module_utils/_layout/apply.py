@@ -15,6 +15,7 @@ import typing as t
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from .._facts.present import Present
 from .._schema.model import Layout
 from .._steps import requirements
 from .._steps.carry_out import carry_out, lacks_key
@@ -25,7 +26,6 @@ from .disks import find_disks
 from .identified import headers
 from .losses import DiskLoss, digest, paragraph, together
 from .plan import LayoutPlan, plan_steps
-from .present import Present
 from .protected import Protection
 from .read_present import read_present
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Collection, Iterable
 
+from .._facts.present import Present
 from .._facts.stacks import Superblock
 from .._facts.tree import Device, Tree
 from .._schema.model import DesiredArray
@@ -18,7 +19,6 @@ from .._storage.raid import RaidLevel, data_legs
 from .._storage.units import KIB
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
-from .present import Present
 from .stack import Action, Found, Stack
 
 _MENDED = ("raid1", "raid5", "raid6", "raid10")

@@ -11,10 +11,10 @@ import typing as t
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from .._facts.present import Present
 from .._facts.tree import Device
 from .._schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredPhysicalVolume, DesiredVolume, DesiredZpool, Layout
 from .._steps.kinds import (
-    UNFINISHED,
     AddMembers,
     AttachCache,
     ChangeCacheMode,
@@ -55,12 +55,12 @@ from .._steps.kinds import (
 from .._storage import derived, zfs
 from .._storage.btrfs import outer_first
 from .._storage.filesystems import FILESYSTEMS, SWAP
+from .._storage.lvm import UNFINISHED
 from .._storage.units import MIB
 from .arrays import array_growth, array_of, joining_of
 from .capacity import EXTENT, array_head, extents_for, size_of
 from .contents import has_small_member, joining_vdevs, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import PartitionMatch, Status
-from .present import Present
 from .stack import Action, Stack
 from .volume_groups import GroupPlan, PoolPlan, VolumeAction, VolumePlan
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .._facts.present import Present
 from .._facts.tree import Device
 from .._schema.model import Layout
 from .._storage import derived
 from .disks import FoundDisk
-from .present import Present
 
 
 def identity_notes(layout: Layout, present: Present, found: Sequence[FoundDisk]) -> Iterator[str]:

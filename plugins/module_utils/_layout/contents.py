@@ -14,6 +14,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from .._facts.present import Present, VolumeGroup, Zpool
 from .._facts.torn import Torn
 from .._facts.tree import Device, Filesystem, Tree
 from .._schema.model import DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
@@ -24,7 +25,6 @@ from .._storage.filesystems import EXT4, FILESYSTEMS
 from .._storage.units import in_mib
 from .arrays import array_growth, look_at_array, members_can_grow, runs_without_one, taking_back
 from .partitions import PartitionMatch, Status, gone_partitions, tell
-from .present import Present, VolumeGroup, Zpool
 from .stack import Action, Found, Stack
 
 _OVER_REMAINS = "no new one is made over its remains, even with wipe (wipefs clears them)"

@@ -12,11 +12,11 @@ import typing as t
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from .._facts.present import Present
 from .._facts.select import LEFT_OUT, Disk
 from .._facts.tree import Device
 from .._schema.model import DesiredDisk, Layout
 from .._storage.units import MIB
-from .present import Present
 from .protected import Protection, protections_of
 
 _DIGEST_BYTES = 16

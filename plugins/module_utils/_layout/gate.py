@@ -15,13 +15,13 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from .._facts.present import Present
 from .._facts.tree import PARTITION_TABLES, Device
 from .._steps import kinds
 from .._steps.kinds import Step
 from .._storage.units import in_mib
 from .disks import FoundDisk
 from .partitions import table_regions
-from .present import Present
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .._facts.present import Present
 from .._facts.tree import Device
 from .._schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredVolume, Layout
 from .._storage import derived
 from .contents import judge_stacks
 from .disks import FoundDisk
 from .partitions import PartitionMatch, match_disk
-from .present import Present
 from .salted import with_salts
 from .stack import Action, Stack
 from .table_names import table_names

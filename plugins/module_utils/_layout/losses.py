@@ -15,11 +15,11 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from .._facts.present import Present
 from .._facts.tree import Device, Filesystem
 from .._storage import zfs
 from .._storage.units import MIB
 from .disks import FoundDisk
-from .present import Present
 
 _ARRAYS = ("raid", "linear", "md")
 _DIGEST_BYTES = 16

@@ -22,6 +22,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from .._facts.present import Present
 from .._facts.tree import Device
 from .._schema.model import Layout
 from .._steps.kinds import MakeFilesystem, MakeSwap, OpenLuks, StartArray, Step
@@ -34,7 +35,6 @@ from .gate import Given, check_steps
 from .least import too_small_here
 from .losses import DiskLoss, find_losses
 from .partitions import Conditions, Status, TablePlan, condemn, gone_partitions, is_begun, is_emptied, is_ours, lose, match_disk, plan_table
-from .present import Present
 from .protected import Protection, unmatched
 from .salted import with_salts
 from .stack import Action, Stack

@@ -14,6 +14,7 @@ import typing as t
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from .._facts.present import LogicalVolume, Present
 from .._facts.tree import Device
 from .._steps import kinds
 from .._steps.kinds import Step
@@ -21,7 +22,6 @@ from .._storage import zfs
 from .._storage.filesystems import EXT4
 from .._storage.lvm import mapper_node
 from .._storage.units import MIB, in_mib
-from .present import LogicalVolume, Present
 
 _MEMBER = "linux_raid_member"
 _MEMBERSHIPS = {_MEMBER: "member of an array", "crypto_LUKS": "LUKS", "LVM2_member": "physical volume"}

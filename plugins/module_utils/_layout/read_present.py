@@ -16,6 +16,7 @@ from dataclasses import replace
 from .._facts.assembled import read_stacks
 from .._facts.host import Host, Outcome
 from .._facts.lsblk import to_integer
+from .._facts.present import LogicalVolume, PhysicalVolume, Present, Zpool, ZpoolPart
 from .._facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from .._facts.select import LEFT_OUT, Disk, find_disks
 from .._facts.stacks import Superblock, parse_superblock, superblock_command
@@ -25,17 +26,15 @@ from .._facts.twins import twin_notes
 from .._facts.untouched import trace_of_use
 from .._facts.uses import read_uses
 from .._schema.model import DesiredZpool, Layout
-from .._steps.kinds import CLEARED
 from .._storage import bcache, zfs
 from .._storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from .._storage.cache import name_of
 from .._storage.derived import host_salt
 from .._storage.filesystems import EXT4, FILESYSTEMS, fill
 from .._storage.fstab import plain_source, read_entries
-from .._storage.lvm import parse_report
+from .._storage.lvm import CLEARED, parse_report
 from .disks import find_disks as find_layout_disks
 from .disks import names_of
-from .present import LogicalVolume, PhysicalVolume, Present, Zpool, ZpoolPart
 from .salted import with_salts
 
 _REPORT = ("--config", "devices/use_devicesfile=0", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix", "--options")

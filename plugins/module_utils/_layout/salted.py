@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from .._facts.present import Present
 from .._schema.model import DesiredDisk, DesiredPartition, Layout
 from .._storage import derived
 from .._storage.identity import is_lasting
 from .disks import FoundDisk
 from .partitions import is_ours, match_disk, partitions_of
-from .present import Present
 
 
 def with_salts(layout: Layout, present: Present, found: Sequence[FoundDisk]) -> tuple[Layout, tuple[FoundDisk, ...]]:

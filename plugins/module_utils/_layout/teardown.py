@@ -10,10 +10,10 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from .._facts.present import Present, Zpool, ZpoolPart
 from .._facts.tree import Device, Tree
 from .._steps.kinds import CloseMapping, DeactivateGroup, ExportZpool, ShrinkZpool, Step, StopArray
 from .partitions import describe_one
-from .present import Present, Zpool, ZpoolPart
 
 _ARRAYS = ("raid", "linear", "md")
 _WITHOUT_COPIES = ("raid0", "linear")

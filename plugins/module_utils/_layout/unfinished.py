@@ -14,15 +14,15 @@ import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .._facts.present import LogicalVolume, Present
 from .._facts.signatures import Signature
 from .._facts.tree import PARTITION_TABLES, Device
 from .._schema.model import Layout
-from .._steps.kinds import CLEARED
 from .._storage import derived, zfs
 from .._storage.filesystems import FILESYSTEMS
+from .._storage.lvm import CLEARED
 from .._storage.units import MIB, in_mib
 from .partitions import PartitionMatch
-from .present import LogicalVolume, Present
 
 _LUKS, _MEMBER, _PHYSICAL = "crypto_LUKS", "linux_raid_member", "LVM2_member"
 _OPENED = ("raid", "linear", "md", "crypt", "lvm")

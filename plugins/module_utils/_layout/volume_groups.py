@@ -12,15 +12,16 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from .._facts.present import LogicalVolume, Present, VolumeGroup
 from .._facts.tree import Device
 from .._schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolume, Layout
-from .._steps.kinds import CLEARED, UNFINISHED, ActivateGroup, Step
+from .._steps.kinds import ActivateGroup, Step
 from .._storage.filesystems import FILESYSTEMS, SWAP
+from .._storage.lvm import CLEARED, UNFINISHED
 from .._storage.thin import metadata_of
 from .._storage.units import MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
 from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unused_below
-from .present import LogicalVolume, Present, VolumeGroup
 from .stack import Action, Stack
 from .unfinished import pool_stranger, volume_stranger
 

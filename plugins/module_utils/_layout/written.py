@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from .._facts.present import Present
 from .._facts.select import Disk
 from .._facts.tree import Device
 from .._schema.model import Layout
@@ -31,7 +32,6 @@ from .._storage.btrfs import BTRFS
 from .._storage.gpt import partition_node
 from .._storage.lvm import mapper_node
 from .disks import FoundDisk
-from .present import Present
 from .protected import Protection, protections_of
 
 _NODES = ("device", "disk", "devices", "members", "spares", "more")

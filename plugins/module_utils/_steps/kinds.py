@@ -20,12 +20,6 @@ from .._storage.gpt import partition_node
 from .._storage.lvm import EXTENT
 from .._storage.units import MIB, in_mib
 
-UNFINISHED = "bareon.unfinished"
-"""The tag of a logical volume that is not complete yet: what is in it is our own work and may be made again."""
-
-CLEARED = "bareon.cleared"
-"""The tag of an unfinished logical volume that has nothing of what lay in its room before: what is in it now came later."""
-
 
 @dataclass(frozen=True)
 class Step:

@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 from .._storage.cache import name_of
-from .._storage.lvm import mapper_node, parse_report
+from .._storage.lvm import CLEARED, UNFINISHED, mapper_node, parse_report
 from .filesystem import shrink_filesystem
 from .kinds import (
-    CLEARED,
-    UNFINISHED,
     ActivateGroup,
     AttachCache,
     ChangeCacheMode,

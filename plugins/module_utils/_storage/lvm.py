@@ -14,6 +14,12 @@ LARGEST_EXTENT = 16 * 1024
 PV_HEAD = 1
 """MiB before the first extent of a PV (`pe_start` of a default `pvcreate`)."""
 
+UNFINISHED = "bareon.unfinished"
+"""The tag of a logical volume that is not complete yet: what is in it is our own work and may be made again."""
+
+CLEARED = "bareon.cleared"
+"""The tag of an unfinished logical volume that has nothing of what lay in its room before: what is in it now came later."""
+
 
 def pv_extents(size: int, head: int = PV_HEAD, extent: int = EXTENT) -> int:
     """Return how many extents a PV of `size` MiB gives when `head` MiB come before the first one."""

@@ -10,18 +10,18 @@ import itertools
 import typing as t
 from dataclasses import dataclass, field, replace
 
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import Disk
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import Signature, Table, TablePartition
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.stacks import Legs, Luks, Superblock
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.torn import Torn
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device, Filesystem, Tree
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.present import (
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import (
     LogicalVolume,
     PhysicalVolume,
     Present,
     Zpool,
     ZpoolPart,
 )
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import Disk
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import Signature, Table, TablePartition
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.stacks import Legs, Luks, Superblock
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.torn import Torn
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import TableEntry
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.cache import is_volume, volume_of
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.zfs import Part

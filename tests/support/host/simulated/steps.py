@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.lvm import CLEARED, UNFINISHED
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import (
     HALF,
     TORN,
@@ -342,7 +343,7 @@ def _with_volume(group: Group, volume: Volume) -> Group:
 def _create_volume(host: SimulatedHost, step: kinds.CreateLogicalVolume) -> Pieces:
     group = _group(host, step.group)
     _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
-    volume = Volume(step.name, new_uuid(), (kinds.UNFINISHED,), _allocate(group, step.size // EXTENT))
+    volume = Volume(step.name, new_uuid(), (UNFINISHED,), _allocate(group, step.size // EXTENT))
     yield from _commit(host, _with_volume(group, volume))
     host.active.add(group.uuid)
     host.media.wipe(host.by_node(step.device))
@@ -374,7 +375,7 @@ def _create_pool(host: SimulatedHost, step: kinds.CreateThinPool) -> Pieces:
     group = _group(host, step.group)
     data = _allocate(group, step.size // EXTENT)
     others = tuple(volume for volume in group.volumes if volume.name != begun.name)
-    tags, segments = (kinds.UNFINISHED,), (*begun.segments, *data)
+    tags, segments = (UNFINISHED,), (*begun.segments, *data)
     pool = replace(begun, name=step.name, tags=tags, segments=segments, chunk=step.chunk, metadata=metadata)
     yield from _commit(host, replace(group, volumes=(*others, pool)))
     host.active.add(group.uuid)
@@ -393,7 +394,7 @@ def _create_thin_volume(host: SimulatedHost, step: kinds.CreateThinVolume) -> Pi
     group = _group(host, step.group)
     _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
     _need(_volume(host, step.group, step.pool).chunk, f"{step.pool} is no pool")
-    volume = Volume(step.name, new_uuid(), (kinds.UNFINISHED,), (), pool=step.pool, virtual=step.size)
+    volume = Volume(step.name, new_uuid(), (UNFINISHED,), (), pool=step.pool, virtual=step.size)
     yield from _commit(host, _with_volume(group, volume))
     host.active.add(group.uuid)
 
@@ -404,7 +405,7 @@ def _create_cache(host: SimulatedHost, step: kinds.CreateCacheVolume) -> Pieces:
     (uuid, _group_there), _offsets = host.media.signatures(host.by_node(step.device))["LVM2_member"]
     free = group.free(uuid)
     _need(len(free) == dict(group.physical)[uuid], f"{step.device} is in use")
-    volume = Volume(step.name, new_uuid(), (kinds.UNFINISHED,), ((uuid, 0, len(free)),))
+    volume = Volume(step.name, new_uuid(), (UNFINISHED,), ((uuid, 0, len(free)),))
     yield from _commit(host, _with_volume(group, volume))
     host.active.add(group.uuid)
 
@@ -467,7 +468,7 @@ def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Piec
 def _mark_cleared(host: SimulatedHost, step: kinds.MarkCleared) -> Pieces:
     for name in step.names:
         volume = _volume(host, step.group, name)
-        yield from _commit(host, _with_volume(_group(host, step.group), replace(volume, tags=(*volume.tags, kinds.CLEARED))))
+        yield from _commit(host, _with_volume(_group(host, step.group), replace(volume, tags=(*volume.tags, CLEARED))))
 
 
 def _finish_volumes(host: SimulatedHost, step: kinds.FinishLogicalVolumes) -> Pieces:

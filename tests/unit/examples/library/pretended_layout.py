@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import Present
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import Disk
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.present import Present
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_result
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema

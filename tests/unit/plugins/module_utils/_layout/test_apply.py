@@ -11,11 +11,11 @@ import os
 import signal
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import Present
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Tree
 from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Request, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import LayoutPlan
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.present import Present
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import PhysicalVolume, Present
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import Signature
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device, Filesystem, Tree
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.present import PhysicalVolume, Present
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.teardown import (
     Destroyed,
     staying_devices,

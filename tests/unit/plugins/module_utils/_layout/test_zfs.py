@@ -10,10 +10,10 @@ import copy
 import dataclasses
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import Zpool, ZpoolPart
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt import adopt
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.present import Zpool, ZpoolPart
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.preview import picture_of, render
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, plan, refusal

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The present state of a host, as a layout is compared with it: the tree of block devices, the disks, LVM, and filesystems' sizes.
+"""The present state of a host, which a layout is compared with: the tree of block devices, the disks, LVM, ZFS, and filesystems' sizes.
 
 Sizes are bytes. Devices are called by their kernel names, as in the tree.
 """
@@ -13,12 +13,12 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .._facts.select import Disk
-from .._facts.stacks import Superblock
-from .._facts.torn import Torn
-from .._facts.tree import Device, Tree
-from .._steps.kinds import UNFINISHED
 from .._storage import zfs
+from .._storage.lvm import UNFINISHED
+from .select import Disk
+from .stacks import Superblock
+from .torn import Torn
+from .tree import Device, Tree
 
 
 @dataclass(frozen=True)
