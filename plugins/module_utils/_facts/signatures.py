@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import typing as t
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .._storage.tool_output import as_rows, as_text, read_mapping, reads
 from .lsblk import to_integer
@@ -47,11 +47,18 @@ class TablePartition:
 
 @dataclass(frozen=True)
 class Table:
-    """A partition table: `gpt`, `dos`, or another name of libfdisk's."""
+    """A partition table: `gpt`, `dos`, or another name of libfdisk's.
+
+    `sector` is its unit in bytes, `first_lba` the first of its sectors that a partition may have, `slots` how many entries a GPT has
+    room for; None where sfdisk does not say.
+    """
 
     type: str
     uuid: t.Optional[str] = None
     partitions: tuple[TablePartition, ...] = ()
+    sector: t.Optional[int] = field(default=None, compare=False)
+    first_lba: t.Optional[int] = field(default=None, compare=False)
+    slots: t.Optional[int] = field(default=None, compare=False)
 
 
 def signatures_command(*devices: str) -> list[str]:
@@ -112,7 +119,8 @@ def parse_table(text: str, logical_block: int) -> Table:
     sector = to_integer(table.get("sectorsize")) or logical_block
     entries = (_partition(entry, sector) for entry in as_rows(table.get("partitions")))
     partitions = sorted(entries, key=lambda partition: partition.number)
-    return Table(str(as_text(table["label"])), _lower(as_text(table.get("id"))), tuple(partitions))
+    first, slots = to_integer(table.get("firstlba")), to_integer(table.get("table-length"))
+    return Table(str(as_text(table["label"])), _lower(as_text(table.get("id"))), tuple(partitions), sector, first, slots)
 
 
 def _partition(entry: Mapping[str, t.Any], sector: int) -> TablePartition:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import typing as t
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .._facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
@@ -20,9 +20,6 @@ from .._storage.gpt_bytes import WrongTable, read_raw_table, written
 from .._storage.units import MIB
 from .kinds import ClearGaps, FinishPartitions, TableEntry, WritePartitionTable
 from .machine import CommandFailed, Machine, Region, StepFailed
-
-_KEPT_HEADERS = ("first-lba", "table-length")
-"""What a changed table keeps of the present one; where the last sector lies follows from the size of the disk, which may have grown."""
 
 _BOOT_CODE = 440
 """Bytes of the protective MBR before what tables are in, which sfdisk keeps as they are."""
@@ -44,7 +41,7 @@ def write_partition_table(step: WritePartitionTable, machine: Machine) -> None:
     old = _kernel_partitions(machine, step.disk)
     gone = old if step.fresh else tuple(number for number in step.removed if number in old)
     with machine.locked(step.disk):
-        headers = [f"first-lba: {MIB // step.sector}"] if step.fresh else _present_headers(machine, step.disk)
+        headers = [f"first-lba: {MIB // step.sector}"] if step.fresh else kept_headers(read_table(machine, step.disk, step.sector))
         _forget(machine, step.disk, gone)
         beside = _take_over(step, headers, machine, size) if step.fresh else ()
         new = [region for entry in step.entries if entry.clear for region in ends(entry.size, entry.start)]
@@ -132,7 +129,7 @@ def finish_partitions(step: FinishPartitions, machine: Machine) -> None:
         wanted = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in table.partitions)
         if table.type != "gpt" or not final.keys() <= {entry.number for entry in wanted}:
             raise StepFailed(f"{step.disk} has no GPT with the partitions {', '.join(map(str, step.numbers))} to be marked as finished")
-        _write_entries(step.disk, str(table.uuid), step.sector, _present_headers(machine, step.disk), wanted, machine)
+        _write_entries(step.disk, str(table.uuid), step.sector, kept_headers(table), wanted, machine)
     _compare(read_table(machine, step.disk, step.sector), step.disk, str(table.uuid), wanted)
 
 
@@ -142,9 +139,9 @@ def clear_gaps(step: ClearGaps, machine: Machine) -> None:
     with machine.locked(step.disk):
         for offset in step.offsets:
             machine.change(["wipefs", "--force", "--quiet", "--offset", str(offset), step.disk])
-        machine.zero(
-            step.disk, gaps(size, _table_bytes(machine, step.disk), read_table(machine, step.disk, SECTOR).partitions), exclusively=False
-        )
+        table = read_table(machine, step.disk, SECTOR)
+        room = _table_room(table.sector or SECTOR, max(table.slots or 0, _LEAST_ENTRIES))
+        machine.zero(step.disk, gaps(size, room, table.partitions), exclusively=False)
     machine.settle()
 
 
@@ -192,20 +189,10 @@ def _kernel_partitions(machine: Machine, disk: str) -> tuple[int, ...]:
     return tuple(sorted(int(number) for number in found if number))
 
 
-def _present_headers(machine: Machine, disk: str) -> list[str]:
-    headers = _dump_headers(machine, disk)
-    return [f"{name}: {headers[name]}" for name in _KEPT_HEADERS if name in headers]
-
-
-def _dump_headers(machine: Machine, disk: str) -> Mapping[str, str]:
-    lines = machine.change(["sfdisk", "--dump", disk]).partition("\n\n")[0].splitlines()
-    return dict(line.split(": ", 1) for line in lines if ": " in line)
-
-
-def _table_bytes(machine: Machine, disk: str) -> int:
-    headers = _dump_headers(machine, disk)
-    sector = int(headers.get("sector-size", SECTOR))
-    return _table_room(sector, max(int(headers.get("table-length", _LEAST_ENTRIES)), _LEAST_ENTRIES))
+def kept_headers(table: Table) -> list[str]:
+    """Return what a changed table keeps of the present one; its last sector follows from the size of the disk, which may have grown."""
+    known = {"first-lba": table.first_lba, "table-length": table.slots}
+    return [f"{name}: {value}" for name, value in known.items() if value is not None]
 
 
 def _table_room(sector: int, entries: int) -> int:
