@@ -11,8 +11,8 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._common.errors import InputError, Mistake
 from ..plugin_utils._common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file
 
 

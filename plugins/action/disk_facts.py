@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..module_utils._data.errors import InputError
 from ..plugin_utils._common.action import failure
-from ..plugin_utils._common.errors import InputError
 from ..plugin_utils._common.host_action import HostAction
 from ..plugin_utils._disk.schema.hardware import check_kinds
 

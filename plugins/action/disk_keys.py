@@ -12,8 +12,8 @@ from pathlib import Path
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
+from ..module_utils._data.errors import InputError
 from ..plugin_utils._common.action import failure
-from ..plugin_utils._common.errors import InputError
 from ..plugin_utils._common.facts import refuse_facts
 from ..plugin_utils._common.host_action import checked
 from ..plugin_utils._disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery

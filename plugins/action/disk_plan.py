@@ -11,8 +11,8 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..module_utils._data.errors import InputError, Mistake, Unavailable
 from ..plugin_utils._common.action import PlanningAction, failure, folder_of_run
-from ..plugin_utils._common.errors import InputError, Mistake, Unavailable
 from ..plugin_utils._common.facts import host_of, refuse_undocumented
 from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware

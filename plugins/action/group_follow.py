@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
+from ..module_utils._data.containers import read_all
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._common.containers import read_all
 from ..plugin_utils._common.parallel import solve_each
 from ..plugin_utils._group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
 from ..plugin_utils._group.follow.lock import take, this_run

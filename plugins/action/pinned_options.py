@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from ansible.errors import AnsibleError
 from ansible.template import Templar
 
+from ..module_utils._data.errors import InputError, Mistake, Mistakes
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._common.errors import InputError, Mistake, Mistakes
 from ..plugin_utils._common.facts import refuse_facts
 from ..plugin_utils._common.plain import is_literal, plain_input
 from ..plugin_utils._common.variables import without_facts

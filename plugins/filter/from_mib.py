@@ -44,7 +44,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils._common.units import format_mib
+from ..module_utils._data.units import format_mib
 
 
 def from_mib(mib: t.Any) -> str:

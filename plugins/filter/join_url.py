@@ -50,8 +50,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..module_utils._data.kinds import shown
 from ..plugin_utils._common import urls
-from ..plugin_utils._common.kinds import shown
 
 
 def join_url(base: t.Any, *parts: t.Any, **query: t.Any) -> str:

@@ -65,9 +65,9 @@ _value:
 
 import typing as t
 
-from ..plugin_utils._common.containers import read_all
+from ..module_utils._data.containers import read_all
+from ..module_utils._data.kinds import Word
 from ..plugin_utils._common.filters import Answer, plain_filter
-from ..plugin_utils._common.kinds import Word
 from ..plugin_utils._disk.installer import kickstart
 from ..plugin_utils._disk.installer.write import write_plan
 

@@ -169,8 +169,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..module_utils._data.errors import InputError
 from ..plugin_utils._bridge import plan_inventory
-from ..plugin_utils._common.errors import InputError
 from ..plugin_utils._common.libraries import MissingLibraries, refuse_missing
 from ..plugin_utils._common.plain import plain
 

@@ -46,7 +46,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils._common.units import parse_mib
+from ..module_utils._data.units import parse_mib
 
 
 def to_mib(size: t.Any) -> int:

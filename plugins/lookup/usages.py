@@ -57,8 +57,8 @@ import typing as t
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from ..module_utils._data.errors import InputError, Unavailable, describe_unwritable
 from ..plugin_utils._common.action import rehearsal_folder
-from ..plugin_utils._common.errors import InputError, Unavailable, describe_unwritable
 from ..plugin_utils._common.libraries import MissingLibraries, refuse_missing
 from ..plugin_utils._common.plain import plain, plain_input
 from ..plugin_utils._provider.tasks.info import look_up_tree_usages, look_up_usages

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Hardware, Schema
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import at_once
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import guard_providers

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import metadata
 from sqlalchemy import make_url

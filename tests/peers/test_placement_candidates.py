@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("placement", reason="openstack-placement is in the virtual environment that tests/peers/placement-venv makes")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query

@@ -16,7 +16,7 @@ from ansible.playbook.task import Task
 from ansible.plugins.connection import local
 from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.action import disk_plan
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.report import drift
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, disko, fai, ignition, kickstart, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import Target, write_plan

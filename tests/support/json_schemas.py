@@ -13,8 +13,8 @@ import json
 import pathlib
 import sys
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.containers import MappingOf, Row, Table
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.kinds import Text
+from ansible_collections.bareon.allocator.plugins.module_utils._data.containers import MappingOf, Row, Table
+from ansible_collections.bareon.allocator.plugins.module_utils._data.kinds import Text
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.eligible import ELIGIBLE
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.values import SPACES
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.table import STATIC

@@ -11,7 +11,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, disko, fai, ignition, kickstart, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import Target, write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan

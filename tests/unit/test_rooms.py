@@ -22,13 +22,16 @@ from ansible_collections.bareon.allocator.tests.support.house.imports import (
     Import,
     floor_of,
     imports,
+    imports_of,
     room_of,
     source_files,
 )
 
 IMPORTS = imports()
 DOORS = ("action", "filter", "lookup", "modules")
-# Which rooms a room may import; `storage` is the one package of `module_utils` that both sides share.
+# Packages of `module_utils` that both sides share.
+SHARED = ("_data", "_storage", "_schema")
+# Which rooms a room may import.
 NEIGHBOURS = {
     "module_utils": (),
     "common": (),
@@ -96,16 +99,26 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
     """Disks, providers and groups know nothing of each other; only `bridge` joins them."""
     broken = []
     for source, target, line in inner_arrows():
-        shared = target[:2] == ("module_utils", "_storage") and room != "module_utils"
+        shared = target[0] == "module_utils" and target[1] in SHARED and room != "module_utils"
         if room_of(source) == room and room_of(target) not in {room, *NEIGHBOURS[room]} and not shared:
             broken.append(line)
-    allowed = ", ".join([*NEIGHBOURS[room], *(["module_utils/_storage"] if room != "module_utils" else [])]) or "no other room"
+    allowed = ", ".join([*NEIGHBOURS[room], *(f"module_utils/{name}" for name in SHARED if room != "module_utils")]) or "no other room"
     assert not broken, f"{room} may import {allowed}, but:{told(broken)}"
 
 
 def test_modules_import_from_the_house_only_what_goes_to_the_host() -> None:
     broken = [line for source, target, line in inner_arrows() if source[0] == "modules" and target[0] != "module_utils"]
     assert not broken, f"modules run on hosts, where only module_utils is; but:{told(broken)}"
+
+
+def test_imports_of_the_house_lead_to_files() -> None:
+    """What was moved is named where it is now, in tests as well."""
+    files = source_files()
+    inside = [path for path in (ROOT / "tests").rglob("*.py") if f"{COLLECTION}plugins." in path.read_text(encoding="utf-8")]
+    own = [one for path in inside for one in imports_of(path.relative_to(ROOT).parts, path, files) if one.name.startswith(COLLECTION)]
+    lost = [one for one in IMPORTS if one.name.startswith(".")] + [one for one in own if one.name.startswith(f"{COLLECTION}plugins.")]
+    broken = [one for one in lost if one.target is None]
+    assert not broken, f"there is no such file:{told(broken)}"
 
 
 def test_no_door_imports_a_door() -> None:

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .._common.errors import Mistakes, suggest
+from ...module_utils._data.errors import Mistakes, suggest
 from .._common.libraries import os_traits
 from .._group.cluster.check import Places, check_cluster
 from .._group.cluster.model import (

@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .._common.containers import ListOf, Row, Table, Values
-from .._common.errors import Mistakes, suggest
-from .._common.kinds import Anything, Checked, Kind, Size, Text, Whole, is_whole
+from ...module_utils._data.containers import ListOf, Row, Table, Values
+from ...module_utils._data.errors import Mistakes, suggest
+from ...module_utils._data.kinds import Anything, Checked, Kind, Size, Text, Whole, is_whole
 from .._common.libraries import os_traits
 from .._provider.world.model import LARGEST_AMOUNT
 from .._provider.world.names import LONGEST_NAME, why_no_provider_name

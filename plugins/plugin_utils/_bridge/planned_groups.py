@@ -10,10 +10,10 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...module_utils._data.containers import Row, Table, Values
+from ...module_utils._data.errors import Mistakes
 from ...module_utils._storage import lvm, overhead, thin
 from ...module_utils._storage.raid import RaidLevel, data_legs, least_legs
-from .._common.containers import Row, Table, Values
-from .._common.errors import Mistakes
 from .._disk.static.table import STATIC
 
 

@@ -4,10 +4,9 @@
 
 """What every room of the controller needs, and no room of its own does: no disks, no providers, no clusters.
 
-In reading order: errors (mistakes with their places, conflicts, what is unavailable), kinds (what a value of untrusted data may be),
-containers (lists, mappings and tables of them: the one reader of such data), lenient (values as other programs write them), units (sizes
-as people write them), words (names in a sentence), plain (data that may pass Ansible's door), table and html (how results are shown),
-libraries (third-party libraries, imported nowhere else), highs (linear programs with integers), parallel, dask_cluster and dask_worker
-(independent solves side by side), action (the base of all planning actions), facts (which names no fact of a host may have), host_action
-(the base of actions whose module runs on the host), variables (those of a task without facts), filters (what filters share).
+What hosts need as well, above all the reader of untrusted data, is in module_utils/_data. In reading order: lenient (values as other
+programs write them), plain (data that may pass Ansible's door), table and html (how results are shown), libraries (third-party libraries,
+imported nowhere else), highs (linear programs with integers), parallel, dask_cluster and dask_worker (independent solves side by side),
+action (the base of all planning actions), facts (which names no fact of a host may have), host_action (the base of actions whose module
+runs on the host), variables (those of a task without facts), filters (what filters share).
 """

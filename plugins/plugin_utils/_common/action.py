@@ -20,12 +20,12 @@ from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleConnectionFa
 from ansible.plugins.action import ActionBase
 from ansible.utils import color
 
-from .errors import InputError, Mistake, NoSolution, Unavailable, describe_unwritable, suggest
+from ...module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable, describe_unwritable, suggest
+from ...module_utils._data.words import visible_lines
 from .facts import refuse_facts
 from .libraries import MissingLibraries, describe_missing, refuse_missing
 from .options import refuse_unreadable
 from .plain import plain, plain_input
-from .words import visible_lines
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""

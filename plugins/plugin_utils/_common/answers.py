@@ -22,7 +22,7 @@ import types
 import typing as t
 from collections.abc import Callable
 
-from .errors import InputError, Mistake, NoSolution, Unavailable
+from ...module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable
 from .libraries import np
 
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)

@@ -25,13 +25,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 
+from ...module_utils._data.errors import Unavailable
 from . import answers, dask_worker
-from .errors import Unavailable
 from .libraries import REQUIREMENTS
 from .unpickled import nothing_unpickled
 
-CODE = pathlib.Path(__file__).resolve().parents[1]
-PACKAGE = "ansible_collections/bareon/allocator/plugins/plugin_utils"
+PLUGINS = pathlib.Path(__file__).resolve().parents[2]
+CODE = ("module_utils/_data", "plugin_utils")
+"""What runs on workers, below `plugins`."""
+PACKAGE = "ansible_collections/bareon/allocator/plugins"
 CONNECT_SECONDS = 15
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 _AT_WORKER = "exec(source) or call(archive, name, job)"
@@ -107,12 +109,14 @@ async def _reach(address: str) -> None:
 
 
 def code_archive() -> bytes:
-    """Return a ZIP archive of plugin_utils, the same bytes for the same code."""
+    """Return a ZIP archive of the code, the same bytes for the same code."""
     root = pathlib.PurePosixPath(PACKAGE)
-    files = {str(root / file.relative_to(CODE).as_posix()): file.read_bytes() for file in CODE.rglob("*.py")}
+    sources = (file for folder in CODE for file in (PLUGINS / folder).rglob("*.py"))
+    files = {str(root / file.relative_to(PLUGINS).as_posix()): file.read_bytes() for file in sources}
     # Whole packages are found before those of the same name that are installed.
-    files |= {str(folder / "__init__.py"): b"" for folder in (root, *root.parents) if folder.name}
-    files[str(root.parents[1] / REQUIREMENTS.name)] = REQUIREMENTS.read_bytes()
+    packages = {above for folder in CODE for above in (root / folder).parents if above.name}
+    files |= {str(folder / "__init__.py"): b"" for folder in (*packages, root / "plugin_utils")}
+    files[str(root.parent / REQUIREMENTS.name)] = REQUIREMENTS.read_bytes()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(files):

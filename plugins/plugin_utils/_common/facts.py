@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Collection, Iterator, Mapping
 
-from .errors import InputError, Mistake
+from ...module_utils._data.errors import InputError, Mistake
 
 DOCUMENTED = frozenset({"bareon_hardware", "bareon_node"})
 """The facts that modules of the collection return."""

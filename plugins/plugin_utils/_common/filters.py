@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from .errors import InputError
+from ...module_utils._data.errors import InputError
 from .libraries import MissingLibraries
 from .plain import plain_input
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
+from ...module_utils._data.errors import InputError
+from ...module_utils._data.kinds import kind_of
 from .action import failure, with_visible_sentences
-from .errors import InputError
 from .facts import host_of, refuse_facts, refuse_undocumented
-from .kinds import kind_of
 
 
 def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, facts: tuple[str, ...] = ()) -> dict[str, t.Any]:

@@ -14,7 +14,7 @@ import typing as t
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from .words import visible_lines
+from ...module_utils._data.words import visible_lines
 
 SHARED = pathlib.Path(__file__).parent / "templates"
 

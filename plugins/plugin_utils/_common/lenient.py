@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from .containers import ListOf
-from .kinds import Number, Text, Truth, Whole
+from ...module_utils._data.containers import ListOf
+from ...module_utils._data.kinds import Number, Text, Truth, Whole
 
 NAME, STRINGS = Text(digits=True), ListOf(Text(), "text")
 WHOLE, NUMBER, TRUTH = Whole(digits=True), Number(digits=True), Truth(words=True)

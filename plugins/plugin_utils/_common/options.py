@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from .errors import Mistakes, Place
-from .kinds import is_number, shown
+from ...module_utils._data.errors import Mistakes, Place
+from ...module_utils._data.kinds import is_number, shown
 from .paths import why_no_path
 
 Spec = Mapping[str, t.Any]

@@ -26,9 +26,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 
+from ...module_utils._data.errors import InputError, Mistake, Unavailable
+from ...module_utils._data.kinds import shown
 from .dask_cluster import cluster_executor
-from .errors import InputError, Mistake, Unavailable
-from .kinds import shown
 
 Task = t.TypeVar("Task")
 Result = t.TypeVar("Result")

@@ -10,7 +10,7 @@ import datetime
 import typing as t
 from collections.abc import Iterator, Mapping
 
-from .errors import InputError, Mistake, Place, spelled
+from ...module_utils._data.errors import InputError, Mistake, Place, spelled
 
 
 def plain(value: t.Any) -> t.Any:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping, Sequence
 
-from .._common.errors import NoSolution
-from .._common.words import listed
+from ...module_utils._data.errors import NoSolution
+from ...module_utils._data.words import listed
 from .planner import Fleet
 from .render.text import summary
 

@@ -19,7 +19,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .._common.errors import InputError, Mistake, Mistakes
+from ...module_utils._data.errors import InputError, Mistake, Mistakes
 from .._common.files import replace_file
 
 _OPTION = "plans_to"

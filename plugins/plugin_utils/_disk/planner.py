@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ...module_utils._data.containers import read_all
+from ...module_utils._data.errors import InputError, NoSolution
+from ...module_utils._data.kinds import Size
+from ...module_utils._data.units import format_mib
+from ...module_utils._data.words import listed
 from ...module_utils._storage import overhead
 from ...module_utils._storage.cache import WRITEBACK
 from ...module_utils._storage.filesystems import made_on
 from ...module_utils._storage.raid import RaidLevel
-from .._common.containers import read_all
-from .._common.errors import InputError, NoSolution
-from .._common.kinds import Size
-from .._common.units import format_mib
-from .._common.words import listed
 from .fair.solve import allocate_fair
 from .idle import IdleDisks
 from .learnt import Learnt, Shelf

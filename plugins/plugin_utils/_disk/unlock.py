@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils._data.containers import ListOf, Row, Table
+from ...module_utils._data.errors import Mistakes, Place, spelled
+from ...module_utils._data.kinds import Json, Kind, Text, Truth, Whole, Word
 from ...module_utils._storage.unlock import KEYS_OF_METHODS, REQUIRED_KEYS, Method, doubles_in, method_of, mistakes_in
-from .._common.containers import ListOf, Row, Table
-from .._common.errors import Mistakes, Place, spelled
-from .._common.kinds import Json, Kind, Text, Truth, Whole, Word
 
 
 def _keys_of_methods() -> Json:

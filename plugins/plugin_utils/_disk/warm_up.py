@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from .._common.errors import InputError, NoSolution
+from ...module_utils._data.errors import InputError, NoSolution
 from .._common.libraries import MissingLibraries, refuse_missing
 from .._common.plain import plain
 from .planner import Planner

@@ -11,7 +11,7 @@ import itertools
 import random
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.conflict.contradiction import minimal_conflict
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.conflict.least import least_to_give_up, least_to_grow
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair

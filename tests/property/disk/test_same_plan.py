@@ -17,8 +17,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import highs
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.tests.support.disk.many_plans import random_machine
 

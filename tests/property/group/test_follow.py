@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Iterator
 from datetime import timedelta
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.tests.support.group.follower import Follower, by_lot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

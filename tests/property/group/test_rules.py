@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded

@@ -11,7 +11,7 @@ import json
 import math
 import pathlib
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import (
     parse_iallocator,

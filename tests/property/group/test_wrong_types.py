@@ -12,7 +12,7 @@ import math
 import pathlib
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline

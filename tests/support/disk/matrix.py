@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.units import format_mib
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.units import format_mib
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.picture import describe_disk, picture
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, parse_idle, read_profile

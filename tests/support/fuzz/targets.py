@@ -28,6 +28,7 @@ from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
 
 from ....plugins.lookup import usages
+from ....plugins.module_utils._data.errors import InputError, NoSolution, Unavailable
 from ....plugins.module_utils._facts import lsblk, mounts, node, select, signatures, stacks, udev
 from ....plugins.module_utils._facts.hardware import read_hardware
 from ....plugins.module_utils._keys import header, jwe
@@ -36,7 +37,6 @@ from ....plugins.module_utils._schema.bareon.convert import read_bareon_list
 from ....plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ....plugins.module_utils._steps.machine import StepFailed
 from ....plugins.module_utils._storage import lvm, zfs
-from ....plugins.plugin_utils._common.errors import InputError, NoSolution, Unavailable
 from ....plugins.plugin_utils._disk.planner import Planner
 from ....plugins.plugin_utils._disk.schema.profiles import read_profile
 from ....plugins.plugin_utils._group.follow.record import read_record

@@ -10,9 +10,9 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ....module_utils._data.units import format_mib
+from ....module_utils._data.words import listed
 from ....module_utils._storage import lvm
-from ..._common.units import format_mib
-from ..._common.words import listed
 from ..problem.model import BootPartition, Demand, Kind, Pool, Problem
 from .contradiction import minimal_conflict
 from .least import Change, least_to_give_up, least_to_grow, least_to_lower

@@ -16,7 +16,7 @@ import typing as t
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake
+from ....module_utils._data.errors import InputError, Mistake
 from ..known_hardware import FACT
 
 # A cache of facts puts the version of what it writes before the name of the host.

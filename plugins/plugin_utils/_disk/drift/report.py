@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..._common.containers import ListOf, Row, Table
-from ..._common.errors import InputError, Mistake, Mistakes
-from ..._common.kinds import Text, Whole
+from ....module_utils._data.containers import ListOf, Row, Table
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.kinds import Text, Whole
+from ....module_utils._data.words import listed
 from ..._common.table import table
-from ..._common.words import listed
 from ..known_hardware import FACT
 from ..schema.hardware import parse_hardware
 from ..static.table import STATIC

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..._common.errors import NoSolution
+from ....module_utils._data.errors import NoSolution
 from ..._common.highs import Undecided
 from ..conflict.contradiction import obvious_conflict
 from ..flat.share import only_divisible, share_out

@@ -14,9 +14,9 @@ import re
 import shlex
 import typing as t
 
+from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._storage.filesystems import FILESYSTEMS
 from ....module_utils._storage.zfs import Vdev
-from ..._common.errors import InputError, Mistake
 from .layout import Array, Container, Dataset, Disk, Filesystem, Group, Layout, Pool, Subvolume, Vdevs, Zpool
 from .losses import Losses, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
 from .write import Target

@@ -14,11 +14,11 @@ import re
 import shlex
 import typing as t
 
+from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._storage import gpt
 from ....module_utils._storage.identity import BY_ID
 from ....module_utils._storage.unit_file import unit_name, unit_text
 from ....module_utils._storage.unlock import TANG, TPM2
-from ..._common.errors import InputError, Mistake
 from .layout import Array, Container, Disk, Filesystem, Layout, Partition
 from .losses import Losses, lose_methods, lose_subvolumes, note_boot_flags
 from .write import Target

@@ -12,6 +12,8 @@ import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ....module_utils._data.containers import Values
+from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage import gpt
 from ....module_utils._storage.btrfs import mount_options
 from ....module_utils._storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, fill
@@ -20,8 +22,6 @@ from ....module_utils._storage.lvm import EXTENT, mapper_node
 from ....module_utils._storage.options.words import wanted_words
 from ....module_utils._storage.unlock import Method
 from ....module_utils._storage.zfs import outer_first
-from ..._common.containers import Values
-from ..._common.errors import Mistakes
 from ..static.table import STATIC
 
 _DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.words import listed
 from ....module_utils._storage import gpt
 from ....module_utils._storage.lvm import EXTENT
 from ....module_utils._storage.unlock import PASSPHRASE, SECURE_BOOT_PCR, TPM2
-from ..._common.errors import Mistakes
-from ..._common.words import listed
 from .layout import Layout
 
 _BY_CONTENT = frozenset((gpt.LINUX, gpt.SWAP, gpt.RAID, gpt.LVM, gpt.LUKS))

@@ -10,9 +10,9 @@ import typing as t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..._common.containers import read_all
-from ..._common.errors import InputError, Mistake, Mistakes
-from ..._common.kinds import Truth, shown
+from ....module_utils._data.containers import read_all
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.kinds import Truth, shown
 from .checks import CONTROL, broken
 from .layout import Layout, read_layout, unstable_disks
 from .losses import Losses

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ....module_utils._data.errors import Mistakes, NoSolution
 from ....module_utils._storage import lvm, overhead
-from ..._common.errors import Mistakes, NoSolution
 from ..._common.libraries import np
 from ..conflict.explain import explain
 from ..flat.share import NO_MAXIMUM, Infeasible, IntArray

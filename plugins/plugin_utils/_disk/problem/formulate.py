@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage import btrfs, cache, gpt, overhead, thin, zfs
 from ....module_utils._storage.filesystems import made_on
 from ....module_utils._storage.raid import RaidLevel, data_legs
-from ..._common.errors import Mistakes
 from ..model import Disk, Hardware, Schema, Space, SpaceType
 from .kept import Kept, find_kept
 from .model import Area, BootPartition, Demand, GrowthOrder, Kind, Pool, PreferredAreas, Problem

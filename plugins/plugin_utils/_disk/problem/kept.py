@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage import lvm, overhead
 from ....module_utils._storage.raid import data_legs
-from ..._common.errors import Mistakes
 from ..model import ExistingSpace, Hardware, Piece, Schema, Space, SpaceType
 
 

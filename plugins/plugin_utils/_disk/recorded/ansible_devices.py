@@ -10,11 +10,11 @@ import re
 import typing as t
 from collections.abc import Container, Mapping
 
+from ....module_utils._data.containers import MappingOf, Row, Table, Values
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import Anything, Text, Truth, Whole, is_whole
 from ....module_utils._storage.identity import BY_ID
 from ....module_utils._storage.units import MIB
-from ..._common.containers import MappingOf, Row, Table, Values
-from ..._common.errors import Mistakes
-from ..._common.kinds import Anything, Text, Truth, Whole, is_whole
 from .machine import IN_USE, Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512

@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
+from ....module_utils._data.containers import ListOf, Row, Table, Values, read_all
+from ....module_utils._data.kinds import Text, Truth, Whole
 from ....module_utils._storage.identity import BY_PATH
-from ..._common.containers import ListOf, Row, Table, Values, read_all
-from ..._common.kinds import Text, Truth, Whole
 from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
 
 _DISK = Table(

@@ -11,10 +11,10 @@ import re
 import typing as t
 from collections.abc import Iterator, Mapping
 
+from ....module_utils._data.containers import ListOf, Row, Table, Values
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import Anything, Kind, Text, Whole
 from ....module_utils._storage.units import MIB
-from ..._common.containers import ListOf, Row, Table, Values
-from ..._common.errors import Mistakes
-from ..._common.kinds import Anything, Kind, Text, Whole
 from .machine import Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512

@@ -10,8 +10,8 @@ import re
 import typing as t
 from collections.abc import Iterator, Mapping
 
-from ..._common.errors import InputError, Mistake
-from ..._common.kinds import is_whole, shown
+from ....module_utils._data.errors import InputError, Mistake
+from ....module_utils._data.kinds import is_whole, shown
 from .machine import IN_USE, Recorded, RecordedDisk, whole
 
 _Node = Mapping[str, t.Any]

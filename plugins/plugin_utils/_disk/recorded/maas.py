@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ....module_utils._data.containers import ListOf, Row, Table, Values, read_all
+from ....module_utils._data.kinds import Text, Whole
 from ....module_utils._storage.identity import BY_ID, BY_PATH
-from ..._common.containers import ListOf, Row, Table, Values, read_all
-from ..._common.kinds import Text, Whole
 from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
 
 _DISK = Table(

@@ -12,12 +12,12 @@ import typing as t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ....module_utils._data.containers import read_all
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.kinds import Whole, Word, is_whole
+from ....module_utils._data.words import listed
 from ....module_utils._storage.identity import BY_ID, BY_PATH, best_id, media, natural_key
 from ....module_utils._storage.units import MIB
-from ..._common.containers import read_all
-from ..._common.errors import InputError, Mistake, Mistakes
-from ..._common.kinds import Whole, Word, is_whole
-from ..._common.words import listed
 from ..model import Firmware
 
 Facts = dict[str, t.Any]

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..._common.containers import ListOf, Row, Table, Values
-from ..._common.errors import Mistakes
-from ..._common.kinds import Anything, Number, Text, Whole, shown
+from ....module_utils._data.containers import ListOf, Row, Table, Values
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import Anything, Number, Text, Whole, shown
 from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
 
 _IDENTIFIER = Table("an identifier", [Row("DurableName", Text()), Row("DurableNameFormat", Text())], others=True)

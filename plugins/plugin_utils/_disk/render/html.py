@@ -15,9 +15,9 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ....module_utils._data.units import format_mib
+from ....module_utils._data.words import visible
 from ..._common.html import page_templates, script_digest
-from ..._common.units import format_mib
-from ..._common.words import visible
 from .geometry import SMALLEST_LEGIBLE, Paint, paints
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike
 from .words import (

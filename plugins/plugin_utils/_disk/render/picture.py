@@ -16,11 +16,11 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ....module_utils._data.units import format_mib, mib_or_nothing
 from ....module_utils._storage import btrfs, zfs
 from ....module_utils._storage.cache import WRITETHROUGH
 from ....module_utils._storage.lvm import EXTENT
 from ....module_utils._storage.raid import RaidLevel, data_legs, parse_level
-from ..._common.units import format_mib, mib_or_nothing
 from ..static.index import StaticIndex, index_static
 from .reasons import reasons_of
 

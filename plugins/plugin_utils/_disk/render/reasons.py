@@ -10,9 +10,9 @@ import re
 import typing as t
 from collections.abc import Mapping
 
+from ....module_utils._data.units import format_mib, parse_mib
+from ....module_utils._data.words import listed
 from ....module_utils._storage.lvm import EXTENT
-from ..._common.units import format_mib, parse_mib
-from ..._common.words import listed
 
 Plain = Mapping[str, t.Any]
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree
 
-from ..._common.units import format_mib
-from ..._common.words import visible
+from ....module_utils._data.units import format_mib
+from ....module_utils._data.words import visible
 from .geometry import SMALLEST_LEGIBLE, TEXT_ON_COLOUR, Label, Paint, lengths, paints, rows_of_labels, text_width
 from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike
 from .words import free_tip, left_out_words, run_link, run_name, run_size, strip, strip_name, tip, unallocated_tip

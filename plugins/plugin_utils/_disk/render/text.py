@@ -11,10 +11,10 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ....module_utils._data.units import format_mib, mib_or_nothing
+from ....module_utils._data.words import visible
 from ....module_utils._storage.filesystems import NOT_MOUNTED
 from ....module_utils._storage.lvm import EXTENT
-from ..._common.units import format_mib, mib_or_nothing
-from ..._common.words import visible
 from .picture import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture, picture
 from .words import idle_words, left_out_words, remarks
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..._common.units import format_mib
+from ....module_utils._data.units import format_mib
 from .picture import DiskPicture, IdlePicture, LeftOutPicture, Segment, SpacePicture, SubvolumePicture
 
 

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
+from ....module_utils._data.containers import Values
+from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage import btrfs
 from ....module_utils._storage.raid import RaidLevel
-from ..._common.containers import Values
-from ..._common.errors import Mistakes
 from ..model import SpaceType
 from .entry import Entry
 from .values import ALL_DISKS

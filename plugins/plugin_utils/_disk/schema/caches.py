@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..._common.errors import Mistakes, suggest
+from ....module_utils._data.errors import Mistakes, suggest
 from ..model import SpaceType
 from .entry import Entry
 from .values import KEYS_OF_SOME

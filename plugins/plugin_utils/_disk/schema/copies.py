@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage import gpt
 from ....module_utils._storage.filesystems import FILESYSTEMS
-from ..._common.errors import Mistakes
 from ..model import Space
 from .entry import Entry
 from .mounts import NO_MOUNT

@@ -13,9 +13,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..._common.errors import suggest
-from ..._common.kinds import kind_of
-from ..._common.words import listed
+from ....module_utils._data.errors import suggest
+from ....module_utils._data.kinds import kind_of
+from ....module_utils._data.words import listed
 from ..model import Disk, Hardware, LeftOutDisk
 from .yaql import is_expression
 

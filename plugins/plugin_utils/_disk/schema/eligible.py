@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from ....module_utils._data.containers import ListOf, read_all
+from ....module_utils._data.errors import InputError, Mistake
+from ....module_utils._data.kinds import Word
+from ....module_utils._data.words import listed
 from ....module_utils._storage.derived import salt_of_table
-from ..._common.containers import ListOf, read_all
-from ..._common.errors import InputError, Mistake
-from ..._common.kinds import Word
-from ..._common.words import listed
 from ..model import Disk, Hardware, LeftOutDisk
 
 Facts = Mapping[str, t.Any]

@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..._common.containers import Values
+from ....module_utils._data.containers import Values
 from ..model import SpaceType
 
 

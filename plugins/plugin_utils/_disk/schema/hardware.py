@@ -11,10 +11,10 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..._common.containers import ListOf, Row, Table, Values, refuse_doubles
-from ..._common.errors import Mistakes
-from ..._common.kinds import LARGEST_SIZE, Anything, Json, Kind, Size, Text, Whole, Word, is_whole, shown
-from ..._common.units import MIB
+from ....module_utils._data.containers import ListOf, Row, Table, Values, refuse_doubles
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import LARGEST_SIZE, Anything, Json, Kind, Size, Text, Whole, Word, is_whole, shown
+from ....module_utils._data.units import MIB
 from ..model import Disk, ExistingSpace, Firmware, Hardware
 
 _DEFAULT_BLOCK = 512

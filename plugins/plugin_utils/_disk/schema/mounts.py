@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ....module_utils._data.kinds import Json, Kind, Text
 from ....module_utils._storage.names import why_no_mount
-from ..._common.kinds import Json, Kind, Text
 
 NO_MOUNT = ("none", "swap")
 

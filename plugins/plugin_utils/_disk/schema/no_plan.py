@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._common.errors import NoSolution
+from ....module_utils._data.errors import NoSolution
 from .entry import Entry
 from .values import Bounds
 

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
+from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage.filesystems import FILESYSTEMS, made_on, read_make_options
 from ....module_utils._storage.names import why_no_label
 from ....module_utils._storage.options.mounts import mistakes_in
-from ..._common.errors import Mistakes
 from ..model import SpaceType
 from .entry import Entry
 

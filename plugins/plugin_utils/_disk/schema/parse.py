@@ -15,12 +15,12 @@ import typing as t
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ....module_utils._data.errors import Mistakes, suggest
+from ....module_utils._data.kinds import kind_of
+from ....module_utils._data.words import listed
 from ....module_utils._storage import btrfs, lvm, overhead, zfs
 from ....module_utils._storage.filesystems import made_on
 from ....module_utils._storage.raid import RaidLevel, data_legs, least_legs, usual_legs
-from ..._common.errors import Mistakes, suggest
-from ..._common.kinds import kind_of
-from ..._common.words import listed
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from .alike import groups_of_alike
 from .btrfs import legs_of_btrfs, with_btrfs

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
-from ..._common.containers import Row, Table, read_all
-from ..._common.errors import InputError, Mistake, Mistakes, suggest
-from ..._common.kinds import Text, Word, kind_of, shown
+from ....module_utils._data.containers import Row, Table, read_all
+from ....module_utils._data.errors import InputError, Mistake, Mistakes, suggest
+from ....module_utils._data.kinds import Text, Word, kind_of, shown
 from ..._common.paths import why_no_path
 
 PROFILES = Path(__file__).resolve().parents[1] / "profiles"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Collection, Mapping, Sequence
 
-from ..._common.errors import Mistakes, suggest
+from ....module_utils._data.errors import Mistakes, suggest
 from ..model import SpaceType
 from .entry import Entry
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ....module_utils._data.containers import ListOf, Row, Table, Values, refuse_doubles
+from ....module_utils._data.errors import Mistakes, Place, spelled
+from ....module_utils._data.kinds import Checked, Json, Kind, Size, Text, shown
 from ....module_utils._storage import btrfs
 from ....module_utils._storage.filesystems import SWAP
-from ..._common.containers import ListOf, Row, Table, Values, refuse_doubles
-from ..._common.errors import Mistakes, Place, spelled
-from ..._common.kinds import Checked, Json, Kind, Size, Text, shown
 from .mounts import Mount
 
 

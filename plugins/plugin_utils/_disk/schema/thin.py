@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ..._common.errors import Mistakes
-from ..._common.words import listed
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.words import listed
 from ..model import Space, SpaceType
 from .entry import Entry
 

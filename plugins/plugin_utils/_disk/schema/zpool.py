@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ....module_utils._data.errors import Mistakes, suggest
 from ....module_utils._storage import zfs
-from ..._common.errors import Mistakes, suggest
 from ..model import SpaceType
 from .entry import Entry
 from .values import ALL_DISKS, KEYS_OF_SOME

@@ -12,6 +12,8 @@ from __future__ import annotations
 import typing as t
 import uuid
 
+from ....module_utils._data.containers import ListOf, Row, Table
+from ....module_utils._data.kinds import Anything, Json, Kind, Text, Truth, Whole, Word
 from ....module_utils._storage import gpt, zfs
 from ....module_utils._storage.btrfs import LEVELS
 from ....module_utils._storage.cache import MODES, WRITETHROUGH
@@ -19,8 +21,6 @@ from ....module_utils._storage.filesystems import FILESYSTEMS
 from ....module_utils._storage.lvm import EXTENT, LARGEST_EXTENT
 from ....module_utils._storage.raid import RaidLevel, parse_level
 from ....module_utils._storage.thin import LARGEST_CHUNK, LEAST_CHUNK, LEAST_METADATA
-from ..._common.containers import ListOf, Row, Table
-from ..._common.kinds import Anything, Json, Kind, Text, Truth, Whole, Word
 from ..schema.datasets import Properties
 from ..unlock import Unlock
 

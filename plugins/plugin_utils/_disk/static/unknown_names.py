@@ -10,9 +10,9 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ....module_utils._data.errors import suggest
 from ....module_utils._storage.crypttab import why_no_key_file, why_no_options
 from ....module_utils._storage.filesystems import SWAP
-from ..._common.errors import suggest
 from .host_files import ALL, used_file_systems
 
 Plain = Mapping[str, t.Any]

@@ -11,8 +11,8 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..._common.errors import Mistakes, suggest
-from ..._common.kinds import Name
+from ....module_utils._data.errors import Mistakes, suggest
+from ....module_utils._data.kinds import Name
 from .model import NODE_DISK, USUAL_LOAD, Cluster, DiskTemplate, Instance, Node, Policy, PoolName, RuleKind, Spec
 
 

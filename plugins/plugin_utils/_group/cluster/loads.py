@@ -16,9 +16,9 @@ import dataclasses
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..._common.containers import Row, Table
-from ..._common.errors import Mistakes, suggest
-from ..._common.kinds import Number
+from ....module_utils._data.containers import Row, Table
+from ....module_utils._data.errors import Mistakes, suggest
+from ....module_utils._data.kinds import Number
 from ..._common.libraries import np
 from .arrays import NOWHERE, Quantity
 from .model import Cluster, Instance, Load

@@ -11,8 +11,8 @@ import zoneinfo
 from collections.abc import Mapping, Sequence
 from datetime import time, timedelta, tzinfo
 
-from ..._common.errors import Mistakes
-from ..._common.kinds import HUGE, refuse_less
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import HUGE, refuse_less
 from .condition import Measure
 from .decide import Rules
 from .windows import DAYS, Window, Windows

@@ -20,7 +20,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake
+from ....module_utils._data.errors import InputError, Mistake
 from ..._common.files import open_private
 
 _STARTED = 19

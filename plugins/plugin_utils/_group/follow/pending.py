@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..._common.errors import InputError
+from ....module_utils._data.errors import InputError
 from ..plan.progress import MovePlan, Nodes, PlannedMove, Progress
 from .record import Record
 

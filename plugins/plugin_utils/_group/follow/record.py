@@ -21,10 +21,10 @@ from datetime import datetime, timezone
 from enum import StrEnum
 from pathlib import Path
 
-from ..._common.containers import ListOf, MappingOf, Row, Table
-from ..._common.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.containers import ListOf, MappingOf, Row, Table
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.kinds import Anything, Kind, Number, Text, Truth, Whole, Word
 from ..._common.files import replace_json
-from ..._common.kinds import Anything, Kind, Number, Text, Truth, Whole, Word
 from ..plan.progress import MovePlan, read_plan
 
 VERSION = 1

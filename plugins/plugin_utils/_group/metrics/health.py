@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ....module_utils._data.units import format_mib
 from ..._common.highs import Effort
 from ..._common.libraries import np
-from ..._common.units import format_mib
 from ..cluster.arrays import ANYWHERE, NOWHERE, Quantity
 from ..cluster.model import AllocPolicy
 from ..cluster.rules import contradictions

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....module_utils._data.units import format_mib
 from ..._common.libraries import np
-from ..._common.units import format_mib
 from ..cluster.arrays import NOWHERE, Booleans, Integers
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState

@@ -25,10 +25,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.kinds import Name, is_number, is_whole, refuse_less, shown
+from ....module_utils._data.words import listed
 from ..._common.files import replace_json
-from ..._common.kinds import Name, is_number, is_whole, refuse_less, shown
-from ..._common.words import listed
 from ..cluster.commands import StepKind, ganeti_command
 
 Nodes = tuple[str, ...]

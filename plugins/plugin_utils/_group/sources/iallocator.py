@@ -17,9 +17,9 @@ import json
 import typing as t
 from collections.abc import Mapping
 
-from ..._common.containers import ByName, ListOf, MappingOf, Row, Table, Values
-from ..._common.errors import InputError, Mistake, Mistakes
-from ..._common.kinds import Anything, Word
+from ....module_utils._data.containers import ByName, ListOf, MappingOf, Row, Table, Values
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.kinds import Anything, Word
 from ..._common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..cluster.check import Places, check_cluster, check_new_instance, pool_names
 from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status

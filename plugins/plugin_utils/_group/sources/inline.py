@@ -17,9 +17,9 @@ import math
 import typing as t
 from collections.abc import Sequence
 
-from ..._common.containers import ListOf, Row, Table, Values
-from ..._common.errors import Mistakes
-from ..._common.kinds import Name, Number, Size, Text, Truth, Whole, Word
+from ....module_utils._data.containers import ListOf, Row, Table, Values
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import Name, Number, Size, Text, Truth, Whole, Word
 from ..cluster.check import Places, check_cluster, check_new_instance, check_rules, pool_names
 from ..cluster.model import (
     NODE_DISK,

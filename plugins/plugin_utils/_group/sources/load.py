@@ -13,7 +13,7 @@ import typing as t
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ..arguments import SourceType
 from ..cluster.model import Cluster
 from .iallocator import parse_iallocator, parse_json

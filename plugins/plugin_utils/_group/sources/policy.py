@@ -9,8 +9,8 @@ Ganeti's releases differ in what a policy has; keys that are not known are nobod
 
 from __future__ import annotations
 
-from ..._common.containers import ListOf, Row, Table, Values
-from ..._common.kinds import Number, Size, Whole, Word
+from ....module_utils._data.containers import ListOf, Row, Table, Values
+from ....module_utils._data.kinds import Number, Size, Whole, Word
 from ..cluster.model import DiskTemplate, Policy, Spec, SpecInterval
 
 _SPEC = {

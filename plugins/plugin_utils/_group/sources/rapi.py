@@ -14,9 +14,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..._common.containers import ListOf, Row, Table, Values
-from ..._common.errors import Mistakes
-from ..._common.kinds import Anything, Whole, Word, is_number, is_whole, shown
+from ....module_utils._data.containers import ListOf, Row, Table, Values
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import Anything, Whole, Word, is_number, is_whole, shown
 from ..._common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..._common.urls import join_url
 from ..cluster.check import Places, check_cluster

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
-from ..._common.errors import Mistakes, Unavailable
+from ....module_utils._data.errors import Mistakes, Unavailable
 
 _LARGEST = 1 << 29
 """Bytes of an answer that are read at most."""

@@ -19,9 +19,9 @@ import typing as t
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from ..._common.containers import ListOf, Row, Table, Values, read_each
-from ..._common.errors import Mistakes, Place, suggest
-from ..._common.kinds import Kind, Number, Text, Whole, Word, shown
+from ....module_utils._data.containers import ListOf, Row, Table, Values, read_each
+from ....module_utils._data.errors import Mistakes, Place, suggest
+from ....module_utils._data.kinds import Kind, Number, Text, Whole, Word, shown
 from ..cluster.check import Places, check_cluster
 from ..cluster.model import (
     AllocPolicy,

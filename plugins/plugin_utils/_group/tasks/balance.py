@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..._common.errors import Mistakes
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import refuse_less
+from ....module_utils._data.units import format_mib, parse_mib
+from ....module_utils._data.words import listed
 from ..._common.libraries import np
 from ..._common.parallel import Resources, Solved
 from ..._common.table import table
-from ..._common.units import format_mib, parse_mib
-from ..._common.words import listed
 from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
 from ..balance.model import BalanceOptions, Redundancy, Refused

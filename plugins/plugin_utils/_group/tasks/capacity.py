@@ -14,10 +14,10 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..._common.errors import Mistakes
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import refuse_less
+from ....module_utils._data.units import format_mib
 from ..._common.table import table
-from ..._common.units import format_mib
 from ..capacity.additions import nodes_to_add
 from ..capacity.copies import CopyOptions
 from ..capacity.count import Count, allocable, best_count, count_in, is_bounded, pool_limit

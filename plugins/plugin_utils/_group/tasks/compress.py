@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..._common.errors import Mistakes, NoSolution
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import Mistakes, NoSolution
+from ....module_utils._data.kinds import refuse_less
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode
 from ..plan.order import Guard

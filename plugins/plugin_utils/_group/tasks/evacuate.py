@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..._common.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ..cluster.model import Cluster
 from ..cluster.moves import Move
 from ..cluster.state import ClusterState

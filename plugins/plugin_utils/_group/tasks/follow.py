@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..._common.errors import InputError, Mistakes
+from ....module_utils._data.errors import InputError, Mistakes
+from ....module_utils._data.words import listed
 from ..._common.parallel import Resources
-from ..._common.words import listed
 from ..balance.group import GroupPlan, group_plan
 from ..balance.model import BalanceOptions, Redundancy
 from ..balance.super_cluster import joined_plan

@@ -14,7 +14,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Mapping
 
-from ..._common.errors import InputError, Mistake
+from ....module_utils._data.errors import InputError, Mistake
 from ..metrics.score import ScoreMode
 from ..sources.loaded import Loaded
 from .envelope import failure, success

@@ -14,9 +14,9 @@ import dataclasses
 import typing as t
 from collections.abc import Sequence
 
-from ..._common.containers import ListOf, Row, Table
-from ..._common.errors import Mistakes
-from ..._common.kinds import Text, Word
+from ....module_utils._data.containers import ListOf, Row, Table
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import Text, Word
 from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import DiskTemplate

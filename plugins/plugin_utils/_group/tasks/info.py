@@ -10,10 +10,10 @@ import collections
 import typing as t
 from collections.abc import Mapping, Sequence
 
+from ....module_utils._data.units import format_mib
 from ..._common.highs import Effort
 from ..._common.libraries import np
 from ..._common.table import table
-from ..._common.units import format_mib
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity, storage_of
 from ..cluster.model import Cluster, PoolKind, PoolName
 from ..cluster.state import ClusterState

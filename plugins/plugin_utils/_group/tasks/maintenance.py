@@ -11,8 +11,8 @@ import shlex
 import typing as t
 from collections.abc import Mapping
 
-from ..._common.errors import Mistakes
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import refuse_less
 from ..cluster.changes import with_places
 from ..cluster.commands import Command, StepKind, command_of
 from ..cluster.model import Cluster, Manager

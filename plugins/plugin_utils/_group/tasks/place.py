@@ -10,9 +10,9 @@ import itertools
 import typing as t
 from collections.abc import Collection, Mapping, Sequence
 
-from ..._common.errors import InputError, Mistake, Mistakes, suggest
+from ....module_utils._data.errors import InputError, Mistake, Mistakes, suggest
+from ....module_utils._data.units import format_mib
 from ..._common.table import table
-from ..._common.units import format_mib
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import Cluster, Instance
 from ..cluster.state import ClusterState

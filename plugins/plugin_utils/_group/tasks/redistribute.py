@@ -11,8 +11,8 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from ..._common.errors import Mistakes
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import refuse_less
 from ..cluster.loads import read_loads, with_loads
 from ..cluster.model import Cluster
 from ..cluster.state import ClusterState

@@ -10,11 +10,11 @@ import collections
 import typing as t
 from collections.abc import Mapping, Sequence
 
-from ..._common.errors import Mistakes
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import refuse_less
+from ....module_utils._data.units import format_mib, parse_mib
+from ....module_utils._data.words import listed
 from ..._common.table import table
-from ..._common.units import format_mib, parse_mib
-from ..._common.words import listed
 from ..cluster.model import Cluster
 from ..sources.loaded import Loaded
 from ..storages.disks import DiskMove

@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Sequence
 
+from ....module_utils._data.units import format_mib
+from ....module_utils._data.words import listed
 from ..._common.table import table
-from ..._common.units import format_mib
-from ..._common.words import listed
 from .place import moves_table
 
 Plain = dict[str, t.Any]

@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..._common.errors import Mistakes
+from ....module_utils._data.errors import Mistakes
 from ..._common.libraries import sa
 from ..world.model import Inventory
 from ..world.names import SHARING_TRAIT, why_no_provider_name, why_no_trait, why_no_uuid

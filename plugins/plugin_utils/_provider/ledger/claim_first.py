@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..._common.errors import NoSolution
+from ....module_utils._data.errors import NoSolution
 from .at_once import make_claims
 from .claims import Claim, Claimed, ClaimRefused, Outdated
 from .open import Ledger

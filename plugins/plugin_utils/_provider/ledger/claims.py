@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ..._common.errors import NoSolution, suggest
+from ....module_utils._data.errors import NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Allocations
 from .guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from ..._common.errors import InputError, Mistake, Unavailable
+from ....module_utils._data.errors import InputError, Mistake, Unavailable
 from ..._common.files import create_file, make_folder
 from ..._common.libraries import sa
 from .deadline import Deadline, Watchdog, cut_psycopg, cut_pymysql

@@ -17,7 +17,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Mapping
 
-from ..._common.errors import NoSolution
+from ....module_utils._data.errors import NoSolution
 from ..._common.libraries import sa
 from .read import Consumer, Holding
 from .retry import LostRace

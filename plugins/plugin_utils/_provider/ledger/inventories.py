@@ -10,9 +10,9 @@ import functools
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..._common.errors import NoSolution
+from ....module_utils._data.errors import NoSolution
+from ....module_utils._data.words import listed
 from ..._common.libraries import sa
-from ..._common.words import listed
 from ..world.model import Inventory
 from ..world.names import SHARING_TRAIT
 from ..world.parse import INVENTORY_FIELDS

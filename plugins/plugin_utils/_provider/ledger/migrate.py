@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
+from ....module_utils._data.errors import Unavailable
 from ..._common import libraries
-from ..._common.errors import Unavailable
 from ..._common.libraries import sa
 from .database import REVISION
 from .statements import select_rows

@@ -13,10 +13,10 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterator
 
-from ..._common.errors import Unavailable
-from ..._common.kinds import shown
+from ....module_utils._data.errors import Unavailable
+from ....module_utils._data.kinds import shown
+from ....module_utils._data.words import listed
 from ..._common.libraries import sa
-from ..._common.words import listed
 from .statements import select_rows
 from .tables import metadata
 from .url import describe

@@ -16,9 +16,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..._common.errors import InputError, NoSolution, Unavailable
+from ....module_utils._data.errors import InputError, NoSolution, Unavailable
+from ....module_utils._data.words import listed
 from ..._common.libraries import sa
-from ..._common.words import listed
 from ..world.model import World
 from .database import KeptConnection, in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
 from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog

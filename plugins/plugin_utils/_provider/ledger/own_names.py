@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ....module_utils._data.words import listed
 from ..._common.libraries import sa
-from ..._common.words import listed
 from .import_world import ensure_names
 from .inventories import MOST_SHOWN, StillInUse
 from .read import batches

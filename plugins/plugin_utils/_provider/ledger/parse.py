@@ -13,9 +13,9 @@ import re
 import typing as t
 from collections.abc import Mapping, Sequence
 
-from ..._common.containers import Also, ListOf, MappingOf, Row, Table, Values, read_all, read_each, refuse_doubles
-from ..._common.errors import Mistakes
-from ..._common.kinds import Anything, Checked, Kind, shown
+from ....module_utils._data.containers import Also, ListOf, MappingOf, Row, Table, Values, read_all, read_each, refuse_doubles
+from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.kinds import Anything, Checked, Kind, shown
 from ..world.model import Inventory
 from ..world.names import (
     CONSUMER_TYPE_PATTERN,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ..._common.errors import Mistakes
+from ....module_utils._data.errors import Mistakes
 from ..._common.libraries import sa
 from ..world.model import inventory_warnings
 from ..world.names import SHARING_TRAIT

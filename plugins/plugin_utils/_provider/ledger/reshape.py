@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from ..._common.errors import NoSolution, suggest
+from ....module_utils._data.errors import NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Inventory
 from .claims import Claim, Claimed, describe_claims, guard_consumers, plan_claims, settle

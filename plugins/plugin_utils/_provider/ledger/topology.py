@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ..._common.errors import Mistakes, Unavailable, suggest
+from ....module_utils._data.errors import Mistakes, Unavailable, suggest
+from ....module_utils._data.words import listed
 from ..._common.libraries import sa
-from ..._common.words import listed
 from .changes import ROOT, ProviderChange
 from .read import StoredProvider, read_children, read_numbers, read_parent, read_parents, run_batches
 from .tables import inventories, provider_aggregates, provider_traits, providers

@@ -15,8 +15,8 @@ import re
 import urllib.parse
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake
-from ..._common.kinds import kind_of
+from ....module_utils._data.errors import InputError, Mistake
+from ....module_utils._data.kinds import kind_of
 from ..._common.libraries import sa
 from ..._common.paths import why_no_path
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping, Sequence
 
-from ..._common.containers import ListOf, MappingOf, Row, Table, Values
-from ..._common.errors import Mistakes, Place
-from ..._common.kinds import Kind, Text, Whole
+from ....module_utils._data.containers import ListOf, MappingOf, Row, Table, Values
+from ....module_utils._data.errors import Mistakes, Place
+from ....module_utils._data.kinds import Kind, Text, Whole
 from ..world.names import KnownNames
 from ..world.parse import AGGREGATE, AMOUNTS, REFERENCE
 from .model import UNSUFFIXED, Group, Request, Subtree, bounded_limit, check_names, check_request, isolated_suffixes, why_no_suffix

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..._common.errors import Mistakes
+from ....module_utils._data.errors import Mistakes
 from ..world.names import KnownNames, canonical_reference
 
 UNSUFFIXED = ""

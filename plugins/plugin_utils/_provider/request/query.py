@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
-from ..._common.errors import Mistakes, suggest
+from ....module_utils._data.errors import Mistakes, suggest
 from ..world.model import LARGEST_AMOUNT
 from ..world.names import KnownNames, canonical_uuid, why_no_uuid
 from .model import Group, Request, Subtree, bounded_limit, check_request, isolated_suffixes

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake, Mistakes, NoSolution
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import InputError, Mistake, Mistakes, NoSolution
+from ....module_utils._data.kinds import refuse_less
 from ..._common.libraries import sa
 from ..candidates.find import Answer
 from ..candidates.held import held_candidate

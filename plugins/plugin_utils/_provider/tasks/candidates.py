@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from dataclasses import replace
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistakes, suggest
-from ..._common.kinds import refuse_less
+from ....module_utils._data.errors import InputError, Mistakes, suggest
+from ....module_utils._data.kinds import refuse_less
 from ..._common.libraries import sa
 from ..candidates.find import Answer, SearchOptions, find_candidates
 from ..candidates.index import build_index

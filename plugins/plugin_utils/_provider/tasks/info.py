@@ -13,10 +13,10 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake, suggest
+from ....module_utils._data.errors import InputError, Mistake, suggest
+from ....module_utils._data.words import listed
 from ..._common.libraries import sa
 from ..._common.table import table
-from ..._common.words import listed
 from ..feasible.matching import read_matching
 from ..ledger.audit import audit
 from ..ledger.deadline import DEFAULT_TIMEOUT

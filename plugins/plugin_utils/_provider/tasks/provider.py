@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from ..._common.errors import InputError, Mistake, Mistakes
+from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ..._common.libraries import sa
 from ..ledger.changes import ProviderChange, ProvidersChanged
 from ..ledger.deadline import LONGEST_TIMEOUT

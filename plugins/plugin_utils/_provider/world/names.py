@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..._common.errors import suggest
+from ....module_utils._data.errors import suggest
 from ..._common.libraries import os_resource_classes, os_traits
 
 STANDARD_CLASSES: frozenset[str] = frozenset(os_resource_classes.STANDARDS)

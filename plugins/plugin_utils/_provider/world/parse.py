@@ -10,9 +10,9 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
-from ..._common.containers import Also, ListOf, MappingOf, Row, Table, Values
-from ..._common.errors import Mistakes, Place, suggest
-from ..._common.kinds import Anything, Checked, Json, Kind, Number, Whole, is_whole
+from ....module_utils._data.containers import Also, ListOf, MappingOf, Row, Table, Values
+from ....module_utils._data.errors import Mistakes, Place, suggest
+from ....module_utils._data.kinds import Anything, Checked, Json, Kind, Number, Whole, is_whole
 from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Inventory, Provider, World
 from .names import (
     AGGREGATE_PATTERN,

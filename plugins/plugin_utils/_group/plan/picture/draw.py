@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...._common.units import format_mib
+from .....module_utils._data.units import format_mib
 
 Plain = Mapping[str, t.Any]
 _MARGIN = 0.16

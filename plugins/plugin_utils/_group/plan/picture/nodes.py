@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...._common.units import format_mib
+from .....module_utils._data.units import format_mib
 from .draw import Bar, Move, Picture, Plain, Row, change, draw, part, stage_of
 
 METRICS = ("memory", "disk", "cpus", "load")

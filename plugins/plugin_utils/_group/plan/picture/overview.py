@@ -15,7 +15,7 @@ import collections
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...._common.units import format_mib
+from .....module_utils._data.units import format_mib
 from .draw import Bar, Move, Row
 
 STEPS = (0.5, 0.7, 0.8, 0.9, 1.0)

@@ -12,8 +12,8 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .....module_utils._data.units import format_mib
 from ...._common.html import page_templates, script_digest
-from ...._common.units import format_mib
 from .draw import Move, Picture, Plain, Row
 from .nodes import METRICS as NODE_METRICS
 from .nodes import node_parts, node_pictures

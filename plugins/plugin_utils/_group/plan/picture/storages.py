@@ -9,8 +9,8 @@ from __future__ import annotations
 import collections
 from collections.abc import Mapping, Sequence
 
-from ...._common.units import format_mib
-from ...._common.words import listed
+from .....module_utils._data.units import format_mib
+from .....module_utils._data.words import listed
 from .draw import Bar, Move, Picture, Plain, Row, change, draw, part, stage_of
 
 METRICS = ("disk",)

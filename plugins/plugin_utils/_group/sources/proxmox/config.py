@@ -14,9 +14,9 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...._common.containers import Row, Table, Values
-from ...._common.errors import Mistakes
-from ...._common.kinds import Anything
+from .....module_utils._data.containers import Row, Table, Values
+from .....module_utils._data.errors import Mistakes
+from .....module_utils._data.kinds import Anything
 
 _DISK = re.compile(r"(scsi|virtio|sata|ide|efidisk|tpmstate|rootfs|mp|unused)\d*")
 _DEVICE = re.compile(r"(hostpci|usb|parallel|serial|dev|virtiofs)\d+|ivshmem|hostpci|hostusb")

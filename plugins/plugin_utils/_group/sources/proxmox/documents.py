@@ -28,11 +28,11 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...._common.containers import ListOf, Row, Table, Values
-from ...._common.errors import Mistakes
-from ...._common.kinds import Anything
+from .....module_utils._data.containers import ListOf, Row, Table, Values
+from .....module_utils._data.errors import Mistakes
+from .....module_utils._data.kinds import Anything
+from .....module_utils._data.units import MIB
 from ...._common.lenient import NAME, NUMBER, TRUTH, WHOLE
-from ...._common.units import MIB
 from ...cluster.check import Places, check_cluster
 from ...cluster.model import (
     NO_POLICY,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...._common.containers import Values
+from .....module_utils._data.containers import Values
 from .config import Config
 
 

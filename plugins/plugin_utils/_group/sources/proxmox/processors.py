@@ -19,8 +19,8 @@ import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...._common.containers import Row, Table
-from ...._common.errors import Mistakes
+from .....module_utils._data.containers import Row, Table
+from .....module_utils._data.errors import Mistakes
 from ...._common.lenient import NAME
 from ...cluster.model import Rule, RuleKind
 from .config import Processor

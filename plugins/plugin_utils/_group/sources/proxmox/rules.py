@@ -22,9 +22,9 @@ import collections
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...._common.containers import ListOf, Row, Table, Values
-from ...._common.errors import Mistakes
-from ...._common.kinds import Anything
+from .....module_utils._data.containers import ListOf, Row, Table, Values
+from .....module_utils._data.errors import Mistakes
+from .....module_utils._data.kinds import Anything
 from ...._common.lenient import NAME, TRUTH
 from ...cluster.model import Rule, RuleKind
 from .guests import Guests

@@ -22,9 +22,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from .....module_utils._data.errors import Mistakes, Unavailable
+from .....module_utils._data.kinds import Name
 from ...._common import libraries
-from ...._common.errors import Mistakes, Unavailable
-from ...._common.kinds import Name
 from ...._common.urls import join_url
 from .documents import RESOURCES
 from .requirements import KINDS

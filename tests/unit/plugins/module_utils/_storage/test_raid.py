@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.convert import read_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.raid import (
@@ -16,7 +17,6 @@ from ansible_collections.bareon.allocator.plugins.module_utils._storage.raid imp
     parse_level,
     usual_legs,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema
 

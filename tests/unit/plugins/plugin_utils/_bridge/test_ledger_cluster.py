@@ -9,9 +9,9 @@ from __future__ import annotations
 import uuid
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.cluster_source import load_any_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.ledger_cluster import REST, world_to_cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import DiskTemplate, Instance
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState, Quantity
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.policy import policy_failures

@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistakes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.plan_inventory import plan_to_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.planned_groups import planned_groups
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Mistakes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes
 

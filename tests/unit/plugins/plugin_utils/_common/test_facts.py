@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.facts import refuse_facts, refuse_undocumented
 
 OURS = ("bareon_profile", "disk_layout_root", "__disk_layout_option", "group_moves_url", "follow_folder", "ansible_bareon_report")

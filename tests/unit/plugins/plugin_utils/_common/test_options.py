@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.options import refuse_unreadable
 
 INNER = {"rate": {"type": "float"}, "count": {"type": "int"}}

@@ -23,8 +23,8 @@ import dask
 import distributed
 import pytest
 import yaml
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistake, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import dask_cluster, parallel
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Mistake, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import Resources, solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.group import plan_group
 from ansible_collections.bareon.allocator.tests.support import dask_cluster as dask_processes
@@ -240,13 +240,14 @@ def heartbeat_there(_task, _seconds):
 
 
 def test_workers_forget_another_version_of_the_code(scheduler, tmp_path, monkeypatch):
-    changed = tmp_path / "plugin_utils"
-    shutil.copytree(dask_cluster.CODE, changed)
-    file = changed / "common" / "parallel.py"
+    changed = tmp_path / "plugins"
+    for folder in dask_cluster.CODE:
+        shutil.copytree(dask_cluster.PLUGINS / folder, changed / folder)
+    file = changed / "plugin_utils" / "_common" / "parallel.py"
     file.write_text(file.read_text().replace("HEARTBEAT = 10.0", "HEARTBEAT = 77.0"))
     versions = []
-    for code in (dask_cluster.CODE, changed, dask_cluster.CODE):
-        monkeypatch.setattr(dask_cluster, "CODE", code)
+    for plugins in (dask_cluster.PLUGINS, changed, dask_cluster.PLUGINS):
+        monkeypatch.setattr(dask_cluster, "PLUGINS", plugins)
         solved = solve_each(heartbeat_there, dict.fromkeys("abcd", 0), Resources(scheduler=scheduler))
         versions.append({one.result for one in solved.values()})
     assert versions == [{10.0}, {77.0}, {10.0}]

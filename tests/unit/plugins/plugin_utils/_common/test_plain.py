@@ -10,7 +10,7 @@ import datetime
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.plain import is_literal, plain, plain_input
 
 

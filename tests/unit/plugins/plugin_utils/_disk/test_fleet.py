@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Mistake, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistake, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fleet import describe_failures, failures, fleet_warnings
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Fleet
 

@@ -12,7 +12,7 @@ import stat
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk import learnt, planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.learnt import Shelf
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner

@@ -11,8 +11,8 @@ import json
 import pathlib
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import files as common_files
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_files import (
     difference,
     files_summary,

@@ -14,7 +14,7 @@ import random
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk import planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation

@@ -10,7 +10,7 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk import planner as planner_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 

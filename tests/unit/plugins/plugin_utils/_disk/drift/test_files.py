@@ -11,7 +11,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.files import Folder, facts_in
 
 HARDWARE = {"ram": 1024, "disks": [{"id": "sda", "size": 100}]}

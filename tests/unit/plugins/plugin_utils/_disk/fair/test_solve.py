@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.highs import Undecided
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Disk, Hardware, Schema

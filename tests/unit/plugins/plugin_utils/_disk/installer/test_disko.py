@@ -11,7 +11,7 @@ import re
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import disko
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import (

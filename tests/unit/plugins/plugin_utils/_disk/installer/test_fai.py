@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import fai
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import Written, write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import (

@@ -10,8 +10,8 @@ import re
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.unit_file import unit_name
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import ignition
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, profile_plan, whole_plan

@@ -10,7 +10,7 @@ import configparser
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, whole_plan

@@ -12,7 +12,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.recorded import ansible_devices, ironic, lsblk, lshw, maas, redfish
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.recorded.machine import Recorded, to_hardware
 from ansible_collections.bareon.allocator.tests.support.disk.planned import make_plan

@@ -10,7 +10,7 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.recorded import ansible_devices, ironic, lsblk, lshw, maas, redfish
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.recorded.machine import Recorded, hardware_from, to_hardware
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.btrfs import data_legs, make_options, most_legs
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.raid import RaidLevel
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.compare import compare
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, kickstart
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan

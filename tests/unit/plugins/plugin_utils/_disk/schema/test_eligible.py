@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import table_uuid
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.html import FleetHost, fleet_page
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.svg import svg

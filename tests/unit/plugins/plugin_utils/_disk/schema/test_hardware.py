@@ -10,7 +10,7 @@ import math
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import ExistingSpace, Firmware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware, reordered
 

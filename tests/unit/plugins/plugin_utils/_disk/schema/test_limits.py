@@ -16,7 +16,7 @@ import time
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema import limits
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.memo import Memory

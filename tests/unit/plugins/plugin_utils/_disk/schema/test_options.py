@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.tests.support.host.hostile_options import hostile_options
 from ansible_collections.bareon.allocator.tests.support.host.hostile_values import TEXTS

@@ -11,8 +11,8 @@ import math
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.raid import RaidLevel
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Schema, Space, SpaceType
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema

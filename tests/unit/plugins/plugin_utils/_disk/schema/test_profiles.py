@@ -11,7 +11,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import find_profile, load_profile, merge
 
 BASE = [

@@ -10,7 +10,7 @@ import random
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.learnt import Learnt
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema

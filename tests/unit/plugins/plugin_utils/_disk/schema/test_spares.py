@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.html import FleetHost, fleet_page
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.picture import picture
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.svg import svg

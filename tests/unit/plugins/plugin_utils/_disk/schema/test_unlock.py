@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.unlock import Method
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, ignition
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.reasons import reasons_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.zfs import PARTITION_TYPE, Shape, Vdev, room
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.compare import compare
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.zpools import compare_zpools
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import Solved, solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance import hbal
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance import search as balance_module

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import time
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import Mistakes
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import Mistakes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.follow.arguments import read_rules
 
 

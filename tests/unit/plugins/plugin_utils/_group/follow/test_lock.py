@@ -10,7 +10,7 @@ import dataclasses
 import subprocess
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.follow.lock import Owner, take, this_run
 
 

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import (
     AllocPolicy,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import DiskTemplate, PoolKind, PoolName, StoragePool
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.compress import run_compress

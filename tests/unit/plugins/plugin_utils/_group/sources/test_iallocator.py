@@ -10,7 +10,7 @@ import copy
 import json
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Disk, DiskTemplate, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import (
     KVM_NODE_MEMORY,

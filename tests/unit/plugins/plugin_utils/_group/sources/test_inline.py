@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.units import UNITS
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.units import UNITS
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import (
     AllocPolicy,
     Disk,

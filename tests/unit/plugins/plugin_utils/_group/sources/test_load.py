@@ -10,7 +10,7 @@ import json
 import pathlib
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.load import load_cluster
 
 TESTS = pathlib.Path(__file__).resolve().parents[5]

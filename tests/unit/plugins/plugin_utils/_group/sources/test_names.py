@@ -11,9 +11,9 @@ import json
 import uuid
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.kinds import Name
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.ledger_cluster import world_to_cluster
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.kinds import Name
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator, requested_instances
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline, parse_new_instances
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.proxmox.documents import parse_proxmox

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import AllocPolicy, Disk, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.rapi import fetch_rapi, parse_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.server import Server

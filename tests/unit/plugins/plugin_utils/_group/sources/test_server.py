@@ -13,7 +13,7 @@ import threading
 import time
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.rapi import fetch_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.server import Server, basic
 from ansible_collections.bareon.allocator.tests.support.group.replay_server import recorded_answers, serving

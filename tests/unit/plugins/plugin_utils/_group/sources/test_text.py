@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Disk, Policy, Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text, write_text
 

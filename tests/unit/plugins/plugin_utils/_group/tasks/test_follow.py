@@ -10,7 +10,7 @@ import itertools
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.filter.moves_to_html import moves_to_html
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.tests.support.group.follower import BEGIN, Follower, cluster
 
 NODES = dict.fromkeys(("a", "b", "c"), "g")

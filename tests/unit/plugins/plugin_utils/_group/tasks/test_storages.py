@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.storages import run_storages

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import migrate as schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import open as open_module
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import url as url_module

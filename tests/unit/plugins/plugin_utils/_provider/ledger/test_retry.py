@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution, Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.database import KeptConnection
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.deadline import Deadline
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import Ledger, open_ledger

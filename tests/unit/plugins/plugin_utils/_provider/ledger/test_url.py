@@ -9,7 +9,7 @@ from __future__ import annotations
 import urllib.parse
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.url import describe, parse_database
 from hypothesis import HealthCheck, example, given, settings

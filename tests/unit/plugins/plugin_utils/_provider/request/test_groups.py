@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.kinds import HUGE
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.kinds import HUGE
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.model import MOST_CANDIDATES, Group, Request, Subtree
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query

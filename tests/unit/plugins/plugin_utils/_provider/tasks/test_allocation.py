@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks import allocation as placing

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.allocation import run_provider_allocation
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.info import run_provider_info
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.provider import run_provider

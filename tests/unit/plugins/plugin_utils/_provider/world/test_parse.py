@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import LARGEST_AMOUNT, Inventory, inventory_warnings
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world

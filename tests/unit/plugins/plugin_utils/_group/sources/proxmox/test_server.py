@@ -13,7 +13,7 @@ import threading
 import time
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import DiskTemplate, NodeState, RuleKind
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.load import load_cluster

@@ -11,7 +11,7 @@ import math
 from enum import StrEnum
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.containers import (
+from ansible_collections.bareon.allocator.plugins.module_utils._data.containers import (
     Also,
     ByName,
     ListOf,
@@ -21,8 +21,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._common.container
     read_all,
     read_each,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Mistakes
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.kinds import (
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistakes
+from ansible_collections.bareon.allocator.plugins.module_utils._data.kinds import (
     Anything,
     Checked,
     Number,

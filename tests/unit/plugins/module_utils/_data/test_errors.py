@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import InputError, Mistake, Mistakes, NoSolution, suggest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistake, Mistakes, NoSolution, suggest
 
 
 def test_all_mistakes_are_told_at_once() -> None:

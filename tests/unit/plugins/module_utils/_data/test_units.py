@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.units import format_mib, parse_bytes, parse_mib
+from ansible_collections.bareon.allocator.plugins.module_utils._data.units import format_mib, parse_bytes, parse_mib
 from hypothesis import given
 from hypothesis import strategies as st
 

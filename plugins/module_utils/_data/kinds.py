@@ -13,10 +13,12 @@ import math
 import re
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
 
 from .errors import Mistakes, Place, suggest
 from .units import SIZE_PATTERN, parse_mib
+
+if t.TYPE_CHECKING:
+    from enum import StrEnum
 
 Json = dict[str, t.Any]
 

@@ -11,8 +11,8 @@ import pathlib
 import unicodedata
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._data.words import listed, visible, visible_lines
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.table import table
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.words import listed, visible, visible_lines
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.html import FleetHost, fleet_page
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.svg import svg
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.text import summary
