@@ -36,6 +36,7 @@ class ActionModule(PlanningAction):
         "project": {"type": "str"},
         "user": {"type": "str"},
         "consumer_type": {"type": "str"},
+        "take_over": {"type": "bool", "default": False},
         "retries": {"type": "int", "default": 40},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {

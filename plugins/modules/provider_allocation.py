@@ -28,7 +28,9 @@ options:
   consumer:
     description:
       - The consumer's name, up to 200 printable characters, or its UUID, 8-4-4-4-12 hexadecimal digits.
-      - A name stands for one UUID, which is the same everywhere; P(ansible.builtin.to_uuid#filter) computes the same. Results show both.
+      - A name is unique in its O(project). Its UUID is the same everywhere. P(ansible.builtin.to_uuid#filter) computes it of the name,
+        or, where the consumer is claimed for a project, of the project, a newline and the name. Results show both.
+      - If neither O(project) nor O(user) is given, a name stands for the only consumer of that name.
       - One of O(consumer), O(consumers) and O(inventories) is required.
     type: str
   allocations:
@@ -56,8 +58,8 @@ options:
     type: dict
   consumers:
     description:
-      - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user), O(consumer_type) and
-        O(consumer_generation). O(project), O(user) and O(consumer_type) of the task are the defaults.
+      - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user), O(consumer_type),
+        O(consumer_generation) and O(take_over). O(project), O(user), O(consumer_type) and O(take_over) of the task are the defaults.
       - To take everything back, the name or the UUID of a consumer is enough in place of a mapping.
       - All of them get what they claim, or none. Sums are checked together, so consumers may change places.
       - "A consumer with C(allocations: {}) gives everything back in the same transaction, so that others can have it."
@@ -78,8 +80,9 @@ options:
     default: present
   consumer_generation:
     description:
-      - The generation at which the caller saw the consumer, or 0 if it must not exist yet. If there is something to change and the
+      - The generation at which the caller saw the consumer, or 0 if it must not exist now. If there is something to change and the
         generation differs, the task fails.
+      - It never goes back. A consumer that is released and claimed again goes on from its last generation.
     type: int
   generations:
     description:
@@ -87,11 +90,22 @@ options:
         takes from or gives back to.
     type: dict
   project:
-    description: The project that owns the consumer. By default it stays as it was.
+    description:
+      - The project that owns the consumer. By default it stays as it was.
+      - A consumer of another project or O(user) is neither changed nor released, and the refusal names its owner; see O(take_over).
+        Anybody may claim or release a consumer without an owner.
+      - With O(state=absent), only a consumer of this project is released, or one without a project.
     type: str
   user:
-    description: The user it was claimed for. By default it stays as it was.
+    description:
+      - The user it was claimed for. By default it stays as it was. Otherwise as O(project).
     type: str
+  take_over:
+    description:
+      - Whether to change or release a consumer that belongs to another O(project) or O(user). It belongs to these from then on.
+      - If O(project) has no consumer of the name, that of the only other project that has one is taken over.
+    type: bool
+    default: false
   consumer_type:
     description:
       - What the consumer is, such as V(INSTANCE), V(MIGRATION) or V(CONTAINER), 1 to 255 of A-Z, 0-9 and _.
@@ -177,9 +191,10 @@ EXAMPLES = r"""
       host1_numa0:
         VCPU: 4
 
-- name: Take everything back
+- name: Take everything back, unless another project has it
   bareon.allocator.provider_allocation:
     consumer: vm1
+    project: web
     state: absent
 """
 
@@ -234,6 +249,8 @@ conflict:
       V(no_inventory) or V(unknown_provider), and C(says), and where it is V(full) with what is C(asked) and C(free).
     - C(candidates) has the same for each of the candidates.
     - C(generations) has each generation that was expected and that was found.
+    - C(owners) lists consumers that belong to others, with C(consumer), C(name), C(project) and C(user). C(consumers) are the UUIDs of
+      consumers that a name does not tell apart.
     - C(why) has the reasons why a request has no candidates, as M(bareon.allocator.provider_candidates) returns them.
     - C(attempts) says how often the transaction lost a race.
   returned: failure, when the input is sound

@@ -35,7 +35,8 @@ options:
     type: dict
   consumers:
     description:
-      - Names or UUIDs of consumers. Only their allocations are returned. Default is all. A warning names those that have none.
+      - Names or UUIDs of consumers, of all projects. Only their allocations are returned. Default is all. A warning names those that have
+        none.
     type: list
     elements: str
   projects:
@@ -172,8 +173,8 @@ summary:
 audit:
   description:
     - The contradictions that were found, or an empty list.
-    - C(kind) is V(sum), V(overfull), V(piece), V(inventory), V(malformed), V(loop), V(dangling), V(lost) or V(idle). Only V(overfull) and
-      V(piece) can be caused by tasks, which may change an inventory that is in use.
+    - C(kind) is V(sum), V(overfull), V(piece), V(inventory), V(malformed), V(loop), V(dangling), V(lost), V(idle) or V(released).
+      Only V(overfull) and V(piece) can be caused by tasks, which may change an inventory that is in use.
   returned: with O(audit=true)
   type: list
   elements: dict

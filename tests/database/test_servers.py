@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import metadata
+from ansible_collections.bareon.allocator.tests.support.provider.old_ledgers import check_migrated, fill_named, make_ledger
 from sqlalchemy import make_url
 
 
@@ -36,6 +39,18 @@ def test_tables_are_those_of_the_model(server):
             connection, opts={"include_name": lambda name, kind, _parents: kind != "table" or name in metadata.tables}
         )
         assert compare_metadata(own, metadata) == []
+
+
+def test_consumers_of_an_earlier_release_belong_to_whom_they_did(server, tmp_path):
+    with sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.exec_driver_sql("CREATE DATABASE earlier")
+    url = server.set(database="earlier").render_as_string(hide_password=False)
+    engine = make_ledger(url, "named", tmp_path / "migrations")
+    fill_named(engine)
+    engine.dispose()
+    check_migrated(url)
+    with open_ledger(url) as ledger:
+        assert ledger.read(audit) == []
 
 
 def test_tables_without_their_revision_are_no_empty_ledger(server):

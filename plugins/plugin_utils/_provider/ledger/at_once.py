@@ -16,13 +16,13 @@ from collections.abc import Collection, Mapping
 from functools import cache, partial
 
 from ..._common.libraries import sa
-from ..world.names import canonical_uuid
+from ..world.names import canonical_uuid, consumer_uuid
 from .claims import Claim, Claimed, ConsumerState, apply_plan, plan_claims, refuse_outdated
 from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
 from .read import Consumer, Guarded
 from .statements import Statement
-from .tables import allocations, inventories, providers
+from .tables import allocations, consumers, inventories, providers
 
 _MOST_PARTS = 16
 """Claims of more inventories than this are made the long way; for each number of them there is a statement."""
@@ -31,6 +31,11 @@ _FIND = Statement(
     sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation).where(
         sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("called_so"))
     )
+)
+
+
+_NAMESAKES = Statement(
+    sa.select(consumers.c.id).where(sa.or_(consumers.c.name == sa.bindparam("called"), consumers.c.uuid == sa.bindparam("named_uuid")))
 )
 
 
@@ -68,10 +73,17 @@ def _new(claim: Claim, generation: int) -> Consumer:
     return Consumer(claim.consumer, generation, claim.project, claim.user, claim.type, claim.name)
 
 
+def _namesake(claim: Claim) -> dict[str, str | None]:
+    """Return what finds consumers of the same name, which the claim may be for; nothing is found for a claim by UUID."""
+    return {"called": claim.name, "named_uuid": None if claim.name is None else consumer_uuid(claim.name)}
+
+
 def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
     """Return the provider's number, UUID and name, and its generation. Raises _NotAtOnce, also where the consumer is not new."""
     ((reference, amounts),) = claim.amounts.items()
     names = {"uuid": canonical_uuid(reference), "called_so": reference}
+    if claim.name is not None and _NAMESAKES.rows(connection, _namesake(claim)):
+        raise _NotAtOnce
     rows = _FIND.rows(connection, names)
     if not rows:
         raise _NotAtOnce
@@ -98,7 +110,7 @@ def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, s
     values: dict[str, int | str | None] = {"uuid": canonical_uuid(reference), "called_so": reference, "who": wanted.uuid}
     for position, name in enumerate(sorted(amounts)):
         values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
-    rows = _whole(len(amounts)).rows(connection, {**values, **owner_values(wanted)})
+    rows = _whole(len(amounts)).rows(connection, {**values, **owner_values(wanted), **_namesake(claim)})
     if not rows or rows[0][-1] != len(amounts):
         raise _NotAtOnce
     number, uuid, name, generation, _counted = rows[0]
@@ -120,7 +132,8 @@ def _whole(parts: int) -> Statement:
         ), made AS (
             INSERT INTO consumers (uuid, generation, project, "user", type, name)
             SELECT CAST(:who AS VARCHAR), 1, CAST(:whose AS VARCHAR), CAST(:by AS VARCHAR), CAST(:kind AS VARCHAR), CAST(:called AS VARCHAR)
-            FROM found ON CONFLICT DO NOTHING RETURNING id
+            FROM found WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE name = :called OR uuid = :named_uuid)
+            ON CONFLICT DO NOTHING RETURNING id
         ), raised AS (
             UPDATE resource_providers p SET generation = p.generation + 1 FROM found, made WHERE p.id = found.id
             RETURNING p.id, p.uuid, p.name, p.generation

@@ -174,9 +174,12 @@ def _dangling_parents(connection: sa.Connection) -> Iterator[Finding]:
 
 
 def _idle_consumers(connection: sa.Connection) -> Iterator[Finding]:
-    idle = sa.select(consumers.c.uuid, _LABEL).outerjoin_from(consumers, allocations).where(allocations.c.consumer_id.is_(None))
-    for uuid, label in connection.execute(idle):
+    rows = sa.select(consumers.c.uuid, _LABEL, consumers.c.released).outerjoin_from(consumers, allocations).distinct()
+    idle = rows.where(allocations.c.consumer_id.is_(None), consumers.c.released == 0)
+    for uuid, label, _released in connection.execute(idle):
         yield Finding("idle", uuid, f"consumer {label} is kept although it has nothing", label)
+    for uuid, label, _released in connection.execute(rows.where(allocations.c.consumer_id.is_not(None), consumers.c.released != 0)):
+        yield Finding("released", uuid, f"consumer {label} is marked as released, but has allocations", label)
 
 
 def _same_stock() -> t.Any:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from ....module_utils._data.errors import NoSolution
 from .at_once import make_claims
-from .claims import Claim, Claimed, ClaimRefused, Outdated
+from .claims import Claim, Claimed, ClaimRefused, Outdated, read_own_holding
 from .open import Ledger
-from .read import read_holdings, read_numbers
+from .read import read_numbers
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,7 @@ def claim_held_or_first(ledger: Ledger, candidates: Sequence[Claim]) -> Chosen:
 
 
 def _held_already(ledger: Ledger, candidates: Sequence[Claim]) -> int | None:
-    consumer = candidates[0].consumer
-    holding = ledger.read(lambda connection: read_holdings(connection, [consumer])).get(consumer)
+    holding = ledger.read(lambda connection: read_own_holding(connection, candidates[0]))
     if holding is None:
         return None
     references = {reference for claim in candidates for reference in claim.amounts}

@@ -16,10 +16,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ....module_utils._data.errors import NoSolution, suggest
+from ....module_utils._data.errors import InputError, Mistake, NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Allocations
-from .guards import GenerationMoved, drop_consumer, guard_consumer, guard_providers
+from .guards import GenerationMoved, guard_consumer, guard_providers
+from .owners import Asked, find_consumers, refuse_others
 from .read import (
     Consumer,
     Guarded,
@@ -69,7 +70,9 @@ class Claim:
     """What a consumer shall have: amounts by provider (UUID or name) and class; nothing at all takes everything back.
 
     `generation` is the consumer's that the caller saw, 0 for a consumer that must not exist yet, None for any.
-    `project`, `user` and `type` stay as they are where they are None, and so does `name`. `seen` are the providers that it was judged by.
+    `project`, `user` and `type` stay as they are where they are None, and so does `name`. Where the consumer is given by its name,
+    `consumer` is the UUID that a new one gets. `take_over` allows to change what others own. `seen` are the providers that it was judged
+    by.
     """
 
     consumer: str
@@ -80,6 +83,12 @@ class Claim:
     seen: Sequence[Seen] = ()
     type: str | None = None
     name: str | None = None
+    take_over: bool = False
+
+    @property
+    def asked(self) -> Asked:
+        """Which consumer it is for."""
+        return Asked(self.consumer, self.name, self.project, self.user, self.take_over)
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,16 @@ class Change:
         """What the consumer has now."""
         return self.held.amounts if self.held else {}
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a consumer now, and not merely the row of one that was there."""
+        return self.held is not None and not self.held.is_released
+
+    @property
+    def generation(self) -> int:
+        """The consumer's generation as callers see it: 0 where there is none now."""
+        return self.wanted.generation if self.exists else 0
+
     @cached_property
     def touched(self) -> set[Key]:
         """The parts that differ."""
@@ -155,7 +174,7 @@ class Change:
     @cached_property
     def is_needed(self) -> bool:
         """Whether there is anything to write."""
-        if self.held is None:
+        if self.held is None or self.held.is_released:
             return bool(self.amounts)
         return bool(self.touched) or self.held.consumer != self.wanted
 
@@ -201,7 +220,12 @@ def apply_plan(connection: sa.Connection, plan: ClaimPlan, claims: Collection[Cl
 
 
 def plan_claims(connection: sa.Connection, claims: Collection[Claim], generations: Mapping[str, int]) -> ClaimPlan:
-    """Read what the claimed providers and consumers are now. Raises ClaimRefused for unknown providers, GenerationMoved."""
+    """Read what the claimed providers and consumers are now.
+
+    Raises ClaimRefused for unknown providers, NotOwner, NameNotUnique, GenerationMoved, and InputError for a consumer that is given twice.
+    """
+    claims = identified(connection, claims)
+    _refuse_doubles(claims)
     references = {reference for claim in claims for reference in claim.amounts}.union(generations)
     identities = read_identities(connection, references)
     unknown = sorted(references - identities.keys())
@@ -210,6 +234,7 @@ def plan_claims(connection: sa.Connection, claims: Collection[Claim], generation
         raise ClaimRefused([_unknown_provider(reference, known) for reference in unknown])
     numbers = {reference: number for reference, (number, _uuid, _name) in identities.items()}
     holdings = read_holdings(connection, [claim.consumer for claim in claims])
+    refuse_others(connection, (claim.asked for claim in claims), holdings)
     changes = tuple(_change(claim, holdings.get(claim.consumer), numbers) for claim in claims)
     _check_generations(claims, changes)
     uuids = {number: uuid for number, uuid, _name in identities.values()}
@@ -220,6 +245,28 @@ def plan_claims(connection: sa.Connection, claims: Collection[Claim], generation
     return ClaimPlan(changes, {numbers[reference]: generation for reference, generation in generations.items()}, uuids, names)
 
 
+def identified(connection: sa.Connection, claims: Collection[Claim]) -> list[Claim]:
+    """Return the claims with the UUIDs of the consumers that their names stand for now. Raises NameNotUnique."""
+    uuids = find_consumers(connection, [claim.asked for claim in claims])
+    return [replace(claim, consumer=uuid) for claim, uuid in zip(claims, uuids, strict=True)]
+
+
+def read_own_holding(connection: sa.Connection, claim: Claim) -> Holding | None:
+    """Return what the consumer of a claim has, None if it has nothing. Raises NotOwner, NameNotUnique."""
+    (claim,) = identified(connection, [claim])
+    holdings = read_holdings(connection, [claim.consumer])
+    refuse_others(connection, [claim.asked], holdings)
+    holding = holdings.get(claim.consumer)
+    return None if holding is None or holding.is_released else holding
+
+
+def _refuse_doubles(claims: Collection[Claim]) -> None:
+    counted = Counter(claim.consumer for claim in claims)
+    doubles = sorted({claim.name or claim.consumer for claim in claims if counted[claim.consumer] > 1})
+    if doubles:
+        raise InputError(Mistake("consumers", f"{label} and another entry are one consumer; give it once") for label in doubles)
+
+
 def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
     says = f"there is no provider {reference}{suggest(reference, known)}"
     return {"consumer": None, "provider": reference, "resource_class": None, "reason": "unknown_provider", "says": says}
@@ -227,7 +274,7 @@ def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
 
 def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict[str, int]:
     """Guard the consumers that change; return their numbers by UUID."""
-    return {change.wanted.uuid: guard_consumer(connection, change.held, change.wanted) for change in needed}
+    return {change.wanted.uuid: guard_consumer(connection, change.held, change.wanted, releases=not change.amounts) for change in needed}
 
 
 def settle(connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded) -> None:
@@ -273,7 +320,7 @@ def describe_claims(plan: ClaimPlan, guarded: Guarded) -> Claimed:
     before, after = {}, {}
     for change in plan.changes:
         consumer = change.wanted.uuid
-        if change.held is not None:
+        if change.held is not None and change.exists:
             before[consumer] = ConsumerState(change.held.consumer, amounts_by_provider(change.had, plan.uuids))
         if change.amounts:
             generation = change.wanted.generation + (1 if change.is_needed else 0)
@@ -285,12 +332,16 @@ def describe_claims(plan: ClaimPlan, guarded: Guarded) -> Claimed:
 
 def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int]) -> Change:
     present = held.consumer if held else Consumer(claim.consumer, 0)
+    if held is not None and held.is_released:
+        # It belongs to nobody now; its name stays that of its project.
+        present = replace(present, user=None, type=None)
     told: dict[str, t.Any] = {"project": claim.project, "user": claim.user, "type": claim.type, "name": claim.name}
     wanted: Counter[Key] = Counter()
     for reference, amounts in claim.amounts.items():
         for name, amount in amounts.items():
             wanted[numbers[reference], name] += amount
-    return Change(held, replace(present, **{key: value for key, value in told.items() if value is not None}), dict(wanted))
+    owned = replace(present, **{key: value for key, value in told.items() if value is not None})
+    return Change(held, owned if claim.amounts else replace(owned, user=None, type=None), dict(wanted))
 
 
 def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> None:
@@ -301,10 +352,10 @@ def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> No
             "uuid": claim.consumer,
             "name": change.wanted.label,
             "expected": claim.generation,
-            "found": change.wanted.generation,
+            "found": change.generation,
         }
         for claim, change in zip(claims, changes, strict=True)
-        if change.is_needed and claim.generation is not None and claim.generation != change.wanted.generation
+        if change.is_needed and claim.generation is not None and claim.generation != change.generation
     ]
     if moved:
         raise GenerationMoved(moved)
@@ -384,6 +435,3 @@ def _write(connection: sa.Connection, needed: Sequence[Change], consumers: Mappi
     counts = [{"provider": number, "name": name, "more": more} for (number, name), more in sorted(_growth(needed).items()) if more]
     for counted in batches(counts):
         _COUNT.repeat(connection, counted)
-    for change in needed:
-        if not change.amounts:
-            drop_consumer(connection, consumers[change.wanted.uuid])

@@ -34,6 +34,7 @@ _OWNER: dict[str, t.Any] = {
     "type": sa.bindparam("kind"),
     "name": sa.bindparam("called"),
 }
+_RELEASED: dict[str, t.Any] = {"released": sa.bindparam("is_released")}
 # MariaDB and MySQL tell a client what LAST_INSERT_ID was called with: the new generation without another question.
 _RAISE_AND_TELL = Statement(
     sa.update(providers)
@@ -44,9 +45,8 @@ _MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"),
 _RAISE_CONSUMER = Statement(
     sa.update(consumers)
     .where(consumers.c.id == sa.bindparam("number"), consumers.c.generation == sa.bindparam("expected"))
-    .values(generation=consumers.c.generation + 1, **_OWNER)
+    .values(generation=consumers.c.generation + 1, **_OWNER, **_RELEASED)
 )
-_DROP_CONSUMER = Statement(sa.delete(consumers).where(consumers.c.id == sa.bindparam("number")))
 
 
 class GenerationMoved(NoSolution):
@@ -95,15 +95,17 @@ def raise_generation(connection: sa.Connection, number: int, read: int) -> int:
     return read + 1
 
 
-def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer) -> int:
+def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer, *, releases: bool = False) -> int:
     """Raise the generation of a consumer from the one that was read, or make the consumer; return its number.
 
-    Raises LostRace when it changed since it was read.
+    The row of a consumer that releases all it has stays: its generation goes on from there when the consumer comes back. Raises LostRace
+    when it changed since it was read.
     """
     owner = owner_values(wanted)
     if held is None:
         return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, **owner})
-    if _RAISE_CONSUMER.change(connection, {"number": held.id, "expected": held.consumer.generation, **owner}) != 1:
+    values = {"number": held.id, "expected": held.consumer.generation, "is_released": int(releases), **owner}
+    if _RAISE_CONSUMER.change(connection, values) != 1:
         raise LostRace
     return held.id
 
@@ -111,11 +113,6 @@ def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Cons
 def owner_values(consumer: Consumer) -> dict[str, str | None]:
     """Return what is written of a consumer besides its UUID and its generation."""
     return {"whose": consumer.project, "by": consumer.user, "kind": consumer.type, "called": consumer.name}
-
-
-def drop_consumer(connection: sa.Connection, number: int) -> None:
-    """Delete a consumer that has nothing left; its generation starts anew when it comes back."""
-    _DROP_CONSUMER.change(connection, {"number": number})
 
 
 def _moved_provider(connection: sa.Connection, number: int, expected: int) -> dict[str, str | int | None]:

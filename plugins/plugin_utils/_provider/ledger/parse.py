@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from ....module_utils._data.containers import Also, ListOf, MappingOf, Row, Table, Values, read_all, read_each, refuse_doubles
 from ....module_utils._data.errors import Mistakes
-from ....module_utils._data.kinds import Anything, Checked, Kind, shown
+from ....module_utils._data.kinds import Anything, Checked, Kind, Truth, shown
 from ..world.model import Inventory
 from ..world.names import (
     CONSUMER_TYPE_PATTERN,
@@ -25,6 +25,7 @@ from ..world.names import (
     aggregate_uuid,
     consumer_uuid,
     names_by_uuid,
+    why_no_uuid,
 )
 from ..world.parse import AMOUNTS, CLASS, CONSUMER, GENERATION, INVENTORIES, NAME, PROVIDER_ROWS, TRAITS
 from .changes import ROOT, Parts, ProviderChange
@@ -86,6 +87,7 @@ _CLAIM = Table(
         Row("user", _OWNER),
         Row("consumer_type", _TYPE),
         Row("consumer_generation", GENERATION),
+        Row("take_over", Truth(), default=False),
     ],
 )
 
@@ -176,13 +178,14 @@ def _parts(values: Values) -> Parts | None:
 
 
 def _claim(values: Values) -> Claim:
-    uuid = consumer_uuid(values["consumer"])
+    named = consumer_uuid(values["consumer"], values["project"])
     return Claim(
-        consumer=uuid,
+        consumer=named,
         amounts=values["allocations"],
         project=values["project"],
         user=values["user"],
         generation=values["consumer_generation"],
         type=values["consumer_type"],
-        name=names_by_uuid([values["consumer"]], consumer_uuid).get(uuid),
+        name=values["consumer"] if why_no_uuid(values["consumer"]) else None,
+        take_over=values["take_over"],
     )

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import typing as t
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from ..world.model import Inventory, Provider, World
 from .claims import Claimed, ConsumerState
+from .owners import owner_of
 from .read import Consumer, StoredProvider
 
 Plain = dict[str, t.Any]
@@ -53,11 +54,12 @@ def shown_provider(provider: StoredProvider, aggregate_names: Mapping[str, str])
 
 def plain_world(world: World) -> Plain:
     """Return a whole world in the shape of the option `world`."""
+    # Consumers of two projects may have one name.
+    counted = Counter(world.consumer_names.values())
+    called = {uuid: name for uuid, name in world.consumer_names.items() if counted[name] == 1}
     return {
         "providers": [plain_provider(provider, world.aggregate_names) for provider in world.providers],
-        "allocations": {
-            world.consumer_names.get(consumer, consumer): plain_allocations(parts) for consumer, parts in world.allocations.items()
-        },
+        "allocations": {called.get(consumer, consumer): plain_allocations(parts) for consumer, parts in world.allocations.items()},
         "custom_traits": sorted(world.custom_traits),
         "custom_classes": sorted(world.custom_classes),
     }
@@ -88,8 +90,9 @@ def plain_states(states: Mapping[str, ConsumerState]) -> dict[str, Plain]:
 
 def _shown_states(states: Mapping[str, ConsumerState], names: Mapping[str, str]) -> dict[str, Plain]:
     """Return the same for a diff: consumers and providers by name."""
+    labels = Counter(state.consumer.label for state in states.values())
     shown = {
-        state.consumer.label: {
+        state.consumer.label if labels[state.consumer.label] == 1 else f"{state.consumer.label} of {owner_of(state.consumer)}": {
             **plain_consumer(state.consumer),
             "allocations": plain_allocations({names[uuid]: amounts for uuid, amounts in state.amounts.items()}),
         }

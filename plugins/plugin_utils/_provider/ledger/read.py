@@ -15,7 +15,7 @@ from itertools import islice
 
 from ..._common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
-from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, known_names
+from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, consumer_uuid, known_names
 from .statements import Statement, among, fill, padded, select_rows, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
 
@@ -50,8 +50,11 @@ _PROVIDERS = (
     .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
     .order_by(providers.c.id)
 )
+_CONSUMER_COLUMNS = (consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user, consumers.c.type, consumers.c.name)
 _HOLDINGS = sa.select(
-    consumers,
+    consumers.c.id,
+    *_CONSUMER_COLUMNS,
+    consumers.c.released,
     allocations.c.provider_id,
     allocations.c.resource_class,
     allocations.c.used,
@@ -105,18 +108,30 @@ class StoredProvider:
 
 @dataclass(frozen=True)
 class Holding:
-    """What one consumer has: amounts by (provider's number, class), and those providers' UUIDs and names by number."""
+    """What one consumer has: amounts by (provider's number, class), and those providers' UUIDs and names by number.
+
+    `is_released` is true of a consumer that has given everything back, whose row alone is left.
+    """
 
     id: int
     consumer: Consumer
     amounts: Mapping[tuple[int, str], int]
     uuids: Mapping[int, str]
     names: Mapping[int, str]
+    is_released: bool = False
 
     @property
     def by_provider(self) -> Allocations:
         """The amounts by provider's UUID and class."""
         return amounts_by_provider(self.amounts, self.uuids)
+
+
+@dataclass(frozen=True)
+class Namesake:
+    """A consumer that has a name; `is_released` is true where it has given everything back."""
+
+    consumer: Consumer
+    is_released: bool
 
 
 @dataclass(frozen=True)
@@ -302,7 +317,7 @@ def _listed(numbers: Iterable[int]) -> str:
 
 def read_consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -> dict[str, Consumer]:
     """Return consumers by UUID: all, or those that exist among `uuids`."""
-    columns = sa.select(consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user, consumers.c.type, consumers.c.name)
+    columns = sa.select(*_CONSUMER_COLUMNS).where(consumers.c.released == 0)
     if uuids is None:
         return {row.uuid: Consumer(*row) for row in connection.execute(columns)}
     return {row.uuid: Consumer(*row) for part in batches(uuids) for row in connection.execute(columns.where(consumers.c.uuid.in_(part)))}
@@ -412,7 +427,7 @@ def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
 
     Most are new. They are asked for first, by themselves: a server may have planned to read all allocations for a join.
     """
-    present: dict[str, tuple[int, Consumer]] = {}
+    present: dict[str, tuple[int, Consumer, bool]] = {}
     amounts: dict[str, dict[tuple[int, str], int]] = defaultdict(dict)
     provider_uuids: dict[str, dict[int, str]] = defaultdict(dict)
     provider_names: dict[str, dict[int, str]] = defaultdict(dict)
@@ -420,16 +435,36 @@ def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
         wanted = among(part)
         known = [uuid for (uuid,) in select_rows(connection, f"SELECT uuid FROM consumers WHERE uuid IN ({wanted.slots})", wanted.values)]
         rows = _holdings_of(padded(len(known))).rows(connection, fill("uuid", known)) if known else []
-        for number, uuid, generation, project, user, kind, called, provider, name, used, provider_uuid, provider_name in rows:
-            present[uuid] = (number, Consumer(uuid, generation, project, user, kind, called))
+        for number, uuid, generation, project, user, kind, called, released, provider, name, used, provider_uuid, provider_name in rows:
+            present[uuid] = (number, Consumer(uuid, generation, project, user, kind, called), bool(released))
             if provider is not None:
                 amounts[uuid][provider, name] = used
                 provider_uuids[uuid][provider] = provider_uuid
                 provider_names[uuid][provider] = provider_name
     return {
-        uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid], provider_names[uuid])
-        for uuid, (number, consumer) in present.items()
+        uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid], provider_names[uuid], is_released)
+        for uuid, (number, consumer, is_released) in present.items()
     }
+
+
+def read_namesakes(connection: sa.Connection, names: Collection[tuple[str, str | None]]) -> dict[str, list[Namesake]]:
+    """Return the consumers of each name, in all projects; also one without a name whose UUID is that of a name (in a project)."""
+    by_uuid = {consumer_uuid(name, project): name for name, own in names for project in (None, own)}
+    found: dict[str, list[Namesake]] = defaultdict(list)
+    chosen = sa.select(*_CONSUMER_COLUMNS, consumers.c.released).order_by(consumers.c.project)
+    matches: list[sa.ColumnElement[bool]] = [consumers.c.name.in_(part) for part in batches({name for name, _project in names})]
+    matches += [sa.and_(consumers.c.uuid.in_(part), consumers.c.name.is_(None)) for part in batches(by_uuid)]
+    for match in matches:
+        for *fields, released in connection.execute(chosen.where(match)):
+            consumer = Consumer(*fields)
+            found[consumer.name or by_uuid[consumer.uuid]].append(Namesake(consumer, bool(released)))
+    return found
+
+
+def read_used_uuids(connection: sa.Connection, uuids: Collection[str]) -> set[str]:
+    """Return those of the UUIDs that consumers have, also consumers that have given everything back."""
+    chosen = sa.select(consumers.c.uuid)
+    return {uuid for part in batches(uuids) for uuid in connection.scalars(chosen.where(consumers.c.uuid.in_(part)))}
 
 
 def read_users(connection: sa.Connection, numbers: Iterable[int]) -> dict[tuple[int, str], list[tuple[str, str]]]:
@@ -525,7 +560,7 @@ def _read_allocations(connection: sa.Connection, uuids: Mapping[int, str], numbe
 
 def _read_consumer_names(connection: sa.Connection, uuids: Collection[str] | None) -> dict[str, str]:
     """Return the names of those consumers that have one, by UUID: of all, or among `uuids`."""
-    columns = sa.select(consumers.c.uuid, consumers.c.name).where(consumers.c.name.is_not(None))
+    columns = sa.select(consumers.c.uuid, consumers.c.name).where(consumers.c.name.is_not(None), consumers.c.released == 0)
     if uuids is None:
         return {row.uuid: row.name for row in connection.execute(columns)}
     return {uuid: name for part in batches(uuids) for uuid, name in connection.execute(columns.where(consumers.c.uuid.in_(part)))}

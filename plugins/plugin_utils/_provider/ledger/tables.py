@@ -135,8 +135,12 @@ consumers = sa.Table(
     sa.Column("project", sa.String(LONGEST_NAME), index=True),
     sa.Column("user", sa.String(LONGEST_NAME)),
     sa.Column("type", sa.String(LONGEST_NAME)),
-    # The UUID follows from the name, so that nobody looks a consumer up by it.
     sa.Column("name", sa.String(LONGEST_PROVIDER_NAME)),
+    # 1 where the consumer has given everything back; its row stays, so that its generation never goes back.
+    sa.Column("released", sa.SmallInteger, nullable=False, server_default="0"),
+    # In a unique index, databases take no two NULLs for equal.
+    sa.Column("scope", sa.String(LONGEST_NAME), sa.Computed("coalesce(project, '')")),
+    sa.Index("ix_consumers_by_name", "name", "scope", unique=True),
     **_OPTIONS,
 )
 

@@ -23,11 +23,11 @@ from ..candidates.write import Candidate
 from ..feasible.parts import Asker
 from ..ledger.at_once import make_claims
 from ..ledger.claim_first import Chosen, NoneLeft, claim_first, claim_held_or_first
-from ..ledger.claims import Claim, Seen
+from ..ledger.claims import Claim, Seen, read_own_holding
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
 from ..ledger.plain import Plain, plain_claimed, plain_inventories
-from ..ledger.read import read_holdings, read_neighbourhood
+from ..ledger.read import read_neighbourhood
 from ..ledger.reshape import Reshaped, reshape
 from ..ledger.retry import RetryPolicy
 from ..world.model import Allocations, Inventory, World
@@ -85,7 +85,7 @@ def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed 
     """Return what a consumer has if that is what the request asks for; None if it has nothing, or something else."""
 
     def read(connection: sa.Connection) -> tuple[Allocations, World] | None:
-        holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
+        holding = read_own_holding(connection, claim)
         return None if holding is None else (holding.by_provider, read_neighbourhood(connection, holding))
 
     found = ledger.read(read)
@@ -109,7 +109,7 @@ def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any])
         asked = parse_request_in_database(connection, request)
         refuse_unknown_trees_in_database(connection, placed_groups(asked))
     asked = replace(asked, limit=asked.limit or _TRIED_AT_ONCE)
-    holding = read_holdings(connection, [claim.consumer]).get(claim.consumer)
+    holding = read_own_holding(connection, claim)
     asker = Asker(connection, holding)
     answer = asker.find(asked, search_options(request))
     if not answer.candidates:
@@ -140,7 +140,7 @@ def _seen_at(index: Index, position: int) -> Seen:
     return Seen(provider.uuid, provider.name, provider.generation, above, index.traits_of(position), index.aggregates_of(position))
 
 
-_OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation")
+_OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation", "take_over")
 
 
 def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
@@ -200,7 +200,7 @@ def _place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Plain:
 
 def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:
     several = arguments["consumers"] is not None
-    own = {key: arguments[key] for key in _OWN if arguments[key] is not None}
+    own = {key: arguments[key] for key in _OWN if arguments.get(key) is not None}
     entries = [own] if "consumer" in own else []
     if several:
         entries = [{**own, **(entry if isinstance(entry, Mapping) else {"consumer": entry})} for entry in arguments["consumers"]]
@@ -238,7 +238,7 @@ def _parse_candidates(arguments: Mapping[str, t.Any]) -> list[Claim]:
 
 
 def _whose(arguments: Mapping[str, t.Any]) -> Plain:
-    return {key: arguments[key] for key in _OWN if key != "allocations" and arguments[key] is not None}
+    return {key: arguments[key] for key in _OWN if key != "allocations" and arguments.get(key) is not None}
 
 
 def _refuse_absent(arguments: Mapping[str, t.Any], name: str) -> None:

@@ -39,7 +39,7 @@ from ..ledger.rehearsal import rehearsed
 from ..ledger.usages import Usages, read_total_usages, read_usages
 from ..request.groups import parse_group
 from ..world.model import Allocations, Provider, World
-from ..world.names import consumer_uuid
+from ..world.names import canonical_reference
 from ..world.parse import find_reference
 from .candidates import refuse_unknown_trees_in_database
 from .provider import task_ledger
@@ -158,9 +158,15 @@ def _without_provider(ledger: Ledger, missing: Sequence[str]) -> list[str]:
 
 def _unknown_consumers(references: Sequence[str], world: World, consumers: Mapping[str, Consumer]) -> list[str]:
     """Return a sentence for each reference that means no consumer of what is looked at."""
-    missing = [reference for reference in references if consumer_uuid(reference) not in world.allocations]
+    present = {reference for uuid in world.allocations for reference in _references(consumers[uuid])}
+    missing = [reference for reference in references if canonical_reference(reference) not in present]
     known = [consumer.label for consumer in consumers.values()] if missing else []
     return [f"there is no consumer {reference!r} here{suggest(reference, known)}" for reference in missing]
+
+
+def _references(consumer: Consumer) -> set[str]:
+    """Return what means a consumer: its UUID and its name."""
+    return {consumer.uuid, consumer.label}
 
 
 def describe_providers(
@@ -208,13 +214,13 @@ def _tree_after_tree(providers: Sequence[Provider]) -> list[Provider]:
 
 
 def _wanted_allocations(world: World, consumers: Mapping[str, Consumer], arguments: Mapping[str, t.Any]) -> dict[str, Allocations]:
-    wanted = None if arguments["consumers"] is None else set(map(consumer_uuid, arguments["consumers"]))
+    wanted = None if arguments["consumers"] is None else set(map(canonical_reference, arguments["consumers"]))
     owners = [(key, set(arguments[option])) for option, key in _OWNERS.items() if arguments[option] is not None]
     return {
         consumer: parts
         for consumer, parts in world.allocations.items()
         if parts
-        and (wanted is None or consumer in wanted)
+        and (wanted is None or not wanted.isdisjoint(_references(consumers[consumer])))
         and all((getattr(consumers[consumer], key) or "") in chosen for key, chosen in owners)
     }
 

@@ -130,9 +130,15 @@ def provider_uuid(name: str) -> str:
     return str(uuid.uuid5(_PROVIDER_NAMESPACE, name))
 
 
-def consumer_uuid(reference: str) -> str:
-    """Return the UUID of a consumer that is given by UUID or name: always the same for the same name."""
-    return str(uuid.uuid5(_CONSUMER_NAMESPACE, reference)) if why_no_uuid(reference) else canonical_uuid(reference)
+def consumer_uuid(reference: str, project: str | None = None) -> str:
+    """Return the UUID of a consumer that is given by UUID or name: always the same for the same name in the same project.
+
+    That of a name without a project is what Ansible's filter to_uuid makes of the name, else of the project, a newline and the name,
+    which no name contains.
+    """
+    if not why_no_uuid(reference):
+        return canonical_uuid(reference)
+    return str(uuid.uuid5(_CONSUMER_NAMESPACE, reference if project is None else f"{project}\n{reference}"))
 
 
 def aggregate_uuid(reference: str) -> str:

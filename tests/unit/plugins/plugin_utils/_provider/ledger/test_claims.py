@@ -177,7 +177,7 @@ def test_shrunk_provider_keeps_what_it_gave_but_gives_no_more(hosts):
 
 def test_project_alone_may_change(hosts):
     hosts.claim(("vm", {"host2": {"VCPU": 4}}, {"project": "old"}))
-    assert hosts.claim(("vm", {"host2": {"VCPU": 4}}, {"project": "new"})).changed
+    assert hosts.claim(("vm", {"host2": {"VCPU": 4}}, {"project": "new", "take_over": True})).changed
     assert hosts.consumers[consumer("vm")].project == "new"
     assert hosts.generations["host2"] == 1
 

@@ -136,7 +136,7 @@ def test_listed_providers_stand_below_the_nearest_above_them(fleet):
     told = fleet.info(matching={"any_of": [["CUSTOM_H100"]]}, providers=["rack"])
     assert [node["name"] for node in told["trees"]] == ["gpu1", "gpu2"]
     assert told["summary"].splitlines()[1].split() == ["gpu1", "PGPU", "1", "1", "0", "web1"]
-    assert list(told["allocations"]) == [consumer_uuid("web1")]
+    assert list(told["allocations"]) == [consumer_uuid("web1", "web")]
     assert fleet.info(matching={"member_of": ["row-1"]})["trees"][0]["children"][0]["name"] == "gpu1"
     assert fleet.info(matching={"required": ["CUSTOM_H100"]}, providers=["other"])["providers"] == []
 
@@ -169,5 +169,5 @@ def test_usages_by_project_user_and_type(fleet):
 
 def test_consumers_are_found_by_name_and_missed_by_name(fleet):
     told = fleet.info(consumers=["web1", "wev2"])
-    assert list(told["allocations"]) == [consumer_uuid("web1")]
+    assert list(told["allocations"]) == [consumer_uuid("web1", "web")]
     assert told["warnings"] == ["there is no consumer 'wev2' here (did you mean web2?)"]

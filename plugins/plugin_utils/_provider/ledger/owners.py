@@ -1,0 +1,128 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whose a consumer is: its name is unique in its project, and only its own project and user change it, or who takes it over.
+
+A consumer without a project or without a user belongs to whoever names one first. A claim that names neither is for the only consumer of
+that name, whoever owns it.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from ....module_utils._data.errors import NoSolution
+from ....module_utils._data.words import listed
+from ..._common.libraries import sa
+from ..world.names import consumer_uuid
+from .read import Consumer, Holding, Namesake, read_namesakes, read_used_uuids
+
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which consumer a claim is for: `uuid` is that of the name, where it has one, or the one that was given.
+
+    `project` and `user` are those of the claim, None where it does not say.
+    """
+
+    uuid: str
+    name: str | None
+    project: str | None
+    user: str | None
+    take_over: bool
+
+
+class NotOwner(NoSolution):
+    """Consumers belong to others; `conflict` has them with their projects and users."""
+
+    def __init__(self, owned: Sequence[Consumer]) -> None:
+        lines = [f"{consumer.label} belongs to {owner_of(consumer)}" for consumer in owned]
+        owners = [{"consumer": each.uuid, "name": each.label, "project": each.project, "user": each.user} for each in owned]
+        super().__init__(f"{listed(lines, _FEW)}; take_over: true takes over what others own", {"owners": owners})
+
+
+class NameNotUnique(NoSolution):
+    """A name stands for consumers of several projects, or is taken in a project."""
+
+
+def owner_of(consumer: Consumer) -> str:
+    """Return whose a consumer is, in words."""
+    owners = [f"{kind} {name}" for kind, name in (("project", consumer.project), ("user", consumer.user)) if name is not None]
+    return ", ".join(owners) or "nobody"
+
+
+def find_consumers(connection: sa.Connection, asked: Sequence[Asked]) -> list[str]:
+    """Return the UUIDs of the consumers that claims are for: of those there are, or else of new ones.
+
+    Raises NameNotUnique where a name stands for several and the claim does not say which.
+    """
+    names = {(each.name, each.project) for each in asked if each.name is not None}
+    if not names:
+        return [each.uuid for each in asked]
+    namesakes = read_namesakes(connection, names)
+    return [each.uuid if each.name is None else _find(connection, each, each.name, namesakes.get(each.name, [])) for each in asked]
+
+
+def _find(connection: sa.Connection, asked: Asked, name: str, namesakes: Sequence[Namesake]) -> str:
+    own = [each.consumer for each in namesakes if each.consumer.project == asked.project]
+    live = [each.consumer for each in namesakes if not each.is_released]
+    if asked.project is None:
+        # Not said: the only one of that name, or the only one of that user.
+        of_user = [consumer for consumer in live if asked.user is not None and consumer.user == asked.user]
+        wanted = _only(name, [each for each in live if each.project is None] or of_user or live)
+    else:
+        others = _only(name, live) if asked.take_over and not own else None
+        wanted = next(iter([*own, *(consumer for consumer in live if consumer.project is None)]), others)
+    if wanted is None:
+        wanted = next(iter(own), None)
+    return _new_uuid(connection, name, asked.project) if wanted is None else wanted.uuid
+
+
+def _only(name: str, found: Sequence[Consumer]) -> Consumer | None:
+    if len(found) > 1:
+        owners = [owner_of(consumer) for consumer in found]
+        says = f"{name} is the name of {len(found)} consumers, of {listed(owners, _FEW)}; give project, or the UUID"
+        raise NameNotUnique(says, {"consumers": [consumer.uuid for consumer in found]})
+    return found[0] if found else None
+
+
+def _new_uuid(connection: sa.Connection, name: str, project: str | None) -> str:
+    """Return the UUID of a new consumer: that of its name, unless a consumer that had the name before has kept it."""
+    spellings = (name if number == 0 else f"{name}\n{number}" for number in count())
+    return next(uuid for spelling in spellings if not read_used_uuids(connection, [uuid := consumer_uuid(spelling, project)]))
+
+
+def refuse_others(connection: sa.Connection, asked: Iterable[Asked], holdings: Mapping[str, Holding]) -> None:
+    """Raise NotOwner where a consumer that has something belongs to another project or user, and is not to be taken over.
+
+    Raises NameNotUnique where a consumer would get a project in which its name is taken.
+    """
+    owned = []
+    for each in asked:
+        holding = holdings.get(each.uuid)
+        if holding is None or holding.is_released:
+            continue
+        consumer = holding.consumer
+        if not each.take_over and (_differ(consumer.project, each.project) or _differ(consumer.user, each.user)):
+            owned.append(consumer)
+        elif consumer.name is not None and each.project not in (None, consumer.project):
+            _refuse_taken(connection, consumer, consumer.name, each.project)
+    if owned:
+        raise NotOwner(owned)
+
+
+def _differ(owner: str | None, claimed: str | None) -> bool:
+    return owner is not None and claimed is not None and owner != claimed
+
+
+def _refuse_taken(connection: sa.Connection, consumer: Consumer, name: str, project: t.Any) -> None:
+    for namesake in read_namesakes(connection, [(name, project)]).get(name, []):
+        if namesake.consumer.project == project and namesake.consumer.uuid != consumer.uuid:
+            says = f"project {project} has had another consumer {name}, {namesake.consumer.uuid}; claim that one"
+            raise NameNotUnique(says, {"consumers": [namesake.consumer.uuid]})
