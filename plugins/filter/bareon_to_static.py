@@ -84,7 +84,8 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ..module_utils._schema.bareon.convert import is_bareon_list, read_bareon_list
+from ..module_utils._schema.bareon.convert import read_bareon_list
+from ..module_utils._schema.bareon.form import is_bareon_list
 from ..plugin_utils._common.filters import MISREAD
 from ..plugin_utils._common.plain import plain
 

@@ -431,16 +431,13 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import LEFT_OUT
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt import take_over
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request, apply, foresee, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.least import too_small
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure, as_result
-from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.convert import is_bareon_list, read_bareon_list
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.form import is_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE, key_of
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
@@ -484,6 +481,9 @@ def main() -> t.NoReturn:
 
 def adopted_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
     """Return the explicit schema of what is on the disks."""
+    # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt import take_over
+
     found, refusals = take_over(machine, module.params["disks"])
     for note in found.notes:
         module.warn(note)
@@ -504,6 +504,10 @@ def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
         module.fail_json(msg="give schema, or adopt: true to take over the layout that is there")
     if not is_bareon_list(given):
         return given
+    from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
+    from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import LEFT_OUT
+    from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.convert import read_bareon_list
+
     hardware, warnings = read_hardware(machine, LEFT_OUT)
     reading = read_bareon_list(given, hardware)
     for note in (*warnings, *reading.notes):

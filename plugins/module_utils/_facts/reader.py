@@ -222,13 +222,24 @@ def _without_node(disk: Device, partition: TablePartition) -> Device:
 def _read_signatures_at_once(host: Host, devices: Iterable[Device]) -> Mapping[str, tuple[Signature, ...]]:
     """Return what is written on devices, by their nodes, as one wipefs tells it; nothing where it cannot: each is read alone then.
 
-    It names devices by the last part of their path, and ends with the first that it cannot read.
+    It names devices by the last part of their path, and ends with the first that it cannot read: then it is asked for the others.
     """
-    readable = [device for device in devices if device.dev is not None and device.size and not device.row.get("suspended")]
-    nodes = {posixpath.basename(str(device.dev)): str(device.dev) for device in readable}
-    text = _output(host.run(signatures.several_command(nodes.values()))) if nodes else None
+    nodes = [str(device.dev) for device in devices if device.dev is not None and device.size and not device.row.get("suspended")]
+    text = _output(host.run(signatures.several_command(nodes))) if nodes else None
+    if nodes and text is None:
+        readable = [node for node in nodes if _can_be_read(host, node)]
+        fewer = 0 < len(readable) < len(nodes)
+        nodes, text = readable, _output(host.run(signatures.several_command(readable))) if fewer else None
+    named = {posixpath.basename(node): node for node in nodes}
     found = signatures.parse_several(text or "")
-    return {node: found.get(name, ()) for name, node in nodes.items()} if text is not None and found.keys() <= nodes.keys() else {}
+    return {node: found.get(name, ()) for name, node in named.items()} if text is not None and found.keys() <= named.keys() else {}
+
+
+def _can_be_read(host: Host, node: str) -> bool:
+    try:
+        return bool(host.read_bytes(node, 0, signatures.SECTOR))
+    except OSError:
+        return False
 
 
 def _read_all_signatures(host: Host, tree: Tree, name: str, known: Mapping[str, tuple[Signature, ...]]) -> Tree:

@@ -69,7 +69,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
     tree = read_remains(host, tree, {disk.device.name: _beginnings(layout, disk) for disk in listed})
     notes.extend(twin_notes(tree, [disk for disk in disks if disk.device.name in names], {disk.device.name for disk in listed}))
-    physical, logical, spares = _read_lvm(host, tree)
+    physical, logical, spares = _read_lvm(host, tree) if _has_lvm(tree) else ((), (), {})
     sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
     wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)
     subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
@@ -100,6 +100,13 @@ def read_present(host: Host, layout: Layout) -> Present:
 def _beginnings(layout: Layout, disk: Disk) -> tuple[int, ...]:
     """Return where partitions of the layout are to begin on a disk, in bytes."""
     return tuple(part.start for desired in layout.disks if desired.id in names_of(disk) for part in desired.partitions)
+
+
+def _has_lvm(tree: Tree) -> bool:
+    """Return whether there is anything of LVM on any device of the host: its tools scan all of them, which takes a while."""
+    types = {signature.type for device in tree.devices.values() for signature in device.signatures}
+    types |= {device.filesystem.type for device in tree.devices.values() if device.filesystem is not None}
+    return any(kind.startswith("LVM") for kind in types) or any(device.kind == "lvm" for device in tree.devices.values())
 
 
 def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:

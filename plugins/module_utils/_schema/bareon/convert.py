@@ -107,11 +107,6 @@ class Reading:
     mistakes: tuple[str, ...]
 
 
-def is_bareon_list(schema: t.Any) -> bool:
-    """Return whether a schema is written by hand: the list itself, or a deploy configuration that has it under `partitions`."""
-    return isinstance(schema, (list, tuple)) or (isinstance(schema, Mapping) and "partitions" in schema)
-
-
 def read_bareon_list(schema: t.Any, hardware: Facts, place: str = "schema") -> Reading:
     """Return the explicit schema that a hand-written one makes of a host's disks, given as disk_facts returns them."""
     mistakes: Mistakes = []

@@ -63,6 +63,17 @@ def test_where_one_device_cannot_be_read_each_is_read_alone():
     assert read_hardware(broken) == read_hardware(host)
 
 
+def test_a_device_that_cannot_be_read_keeps_no_other_from_being_read_with_all():
+    host = RecordedHost.load(RECORD)
+    first = asked(host, "wipefs", "--parsable", "/dev/")[0].rsplit(" ", 1)[-1]
+    unreadable = {**host.record, "bytes": {first: {0: PermissionError(1, "Operation not permitted")}}}
+    broken = AtOnce(unreadable, broken={first})
+    assert read_hardware(broken) == read_hardware(host)
+    nodes = [command.split(" ")[-1] for command in asked(broken, "wipefs", "--parsable", "/dev/")]
+    assert nodes == [first]
+    assert len(asked(broken, *several_command(()))) == 1
+
+
 @pytest.mark.parametrize("complete", [True, False])
 def test_udev_is_asked_for_block_devices_only_where_it_tells_of_all_of_them(complete):
     host = RecordedHost.load(RECORD)

@@ -10,7 +10,8 @@ import copy
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
-from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.convert import is_bareon_list, read_bareon_list
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.convert import read_bareon_list
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.form import is_bareon_list
 from ansible_collections.bareon.allocator.tests.support.host.bareon_lists import (
     GUIDE,
     LINUX,
