@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import FinishPartitions
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partition_table import finish_partitions
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, apply, new_disk, run
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
@@ -141,3 +144,26 @@ def test_a_table_on_a_disk_that_has_grown_keeps_its_bits_too(loops: Loops, tmp_p
     assert {number: entry for number, entry in now.items() if number != 4} == first
     assert mbr[446] == 0x80
     assert "No problems found" in subprocess.run(["sgdisk", "-v", disk], capture_output=True, text=True, check=True).stdout
+
+
+def ends_of(disk: str) -> tuple[bytes, bytes]:
+    with open(disk, "rb") as file:
+        first = file.read(MIB)
+        file.seek(899 * MIB)
+        return first, file.read(MIB)
+
+
+@pytest.mark.parametrize("sector", [512, 4096])
+def test_a_mark_is_written_in_place_as_sfdisk_writes_it(loops: Loops, sector: int) -> None:
+    disk, other = proxmox(loops, sector, attributes=(0, 2, 60)), new_disk(loops, 900, sector)
+    run("sfdisk", "--quiet", "--disk-id", disk, str(uuid.UUID(int=1)))
+    with open(disk, "rb") as source, open(other, "r+b") as target:
+        for place in (0, 899 * MIB):
+            source.seek(place)
+            target.seek(place)
+            target.write(source.read(MIB))
+    finish_partitions(FinishPartitions(disk, sector, (2, 3), (str(uuid.UUID(int=2)), str(uuid.UUID(int=3)))), LocalMachine())
+    for number in (2, 3):
+        run("sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--part-uuid", other, str(number), str(uuid.UUID(int=number)))
+    assert ends_of(disk) == ends_of(other)
+    assert "No problems found" in run("sgdisk", "--verify", disk)

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from .._facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
 from .._storage.gpt import partition_node
-from .._storage.gpt_bytes import WrongTable, read_raw_table, written
+from .._storage.gpt_bytes import RawTable, WrongTable, read_raw_table, written
 from .._storage.units import MIB
 from .kinds import ClearGaps, FinishPartitions, TableEntry, WritePartitionTable
 from .machine import CommandFailed, Machine, Region, StepFailed
@@ -83,13 +83,24 @@ def _write(disk: str, script: str, machine: Machine) -> None:
 
 def _write_entries(disk: str, uuid: str, sector: int, headers: Sequence[str], entries: Sequence[_Entry], machine: Machine) -> None:
     """Write a table with these entries, by sfdisk where its scripts say all that the table has, else in place."""
+    there = _raw_table(disk, sector, machine)
+    if there is None or not there.has_more_than_scripts_say:
+        _write(disk, table_script(uuid, sector, headers, entries), machine)
+    else:
+        _write_in_place(disk, there, uuid, entries, machine)
+
+
+def _raw_table(disk: str, sector: int, machine: Machine) -> t.Optional[RawTable]:
     try:
-        there = read_raw_table(lambda start, size: machine.read_bytes(disk, start, size), sector)
-        if there is None or not there.has_more_than_scripts_say:
-            _write(disk, table_script(uuid, sector, headers, entries), machine)
-        else:
-            machine.write(disk, written(there, entries, uuid, device_size(machine, disk)))
-    except (OSError, WrongTable) as error:
+        return read_raw_table(lambda start, size: machine.read_bytes(disk, start, size), sector)
+    except OSError as error:
+        raise StepFailed(f"the partition table of {disk} cannot be read: {error}") from error
+
+
+def _write_in_place(disk: str, there: RawTable, uuid: str, entries: Iterable[_Entry], machine: Machine) -> None:
+    try:
+        machine.write(disk, written(there, entries, uuid, device_size(machine, disk)))
+    except WrongTable as error:
         raise StepFailed(f"the partition table of {disk} cannot be changed: {error}") from error
 
 
@@ -129,7 +140,12 @@ def finish_partitions(step: FinishPartitions, machine: Machine) -> None:
         wanted = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in table.partitions)
         if table.type != "gpt" or not final.keys() <= {entry.number for entry in wanted}:
             raise StepFailed(f"{step.disk} has no GPT with the partitions {', '.join(map(str, step.numbers))} to be marked as finished")
-        _write_entries(step.disk, str(table.uuid), step.sector, kept_headers(table), wanted, machine)
+        there = _raw_table(step.disk, step.sector, machine)
+        if there is None:
+            _write(step.disk, table_script(str(table.uuid), step.sector, kept_headers(table), wanted), machine)
+        else:
+            # Only identities change, and there are many marks: sfdisk would be one process more for each.
+            _write_in_place(step.disk, there, str(table.uuid), wanted, machine)
     _compare(read_table(machine, step.disk, step.sector), step.disk, str(table.uuid), wanted)
 
 
