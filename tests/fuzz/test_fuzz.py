@@ -14,7 +14,7 @@ import pathlib
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.paths import why_no_path
-from ansible_collections.bareon.allocator.tests.support.fuzz.mutations import ODD
+from ansible_collections.bareon.allocator.tests.support.fuzz.mutations import ODD, BytesDraw, mutate
 from ansible_collections.bareon.allocator.tests.support.fuzz.run import findings
 from ansible_collections.bareon.allocator.tests.support.fuzz.targets import Target, all_targets
 
@@ -67,3 +67,15 @@ def test_the_same_seed_finds_the_same() -> None:
     first, second = ([repr(one.given) for one in findings(target, 50, 7)] for _run in range(2))
     assert first == second
     assert first
+
+
+def test_a_byte_of_a_guided_draw_decides_one_damage() -> None:
+    """What atheris changes in its bytes must show in the damage, and nothing else: it keeps bytes that reach new code, to change them."""
+    data = bytes([200, 3, 40, 7, 90, 5, 60, 1, 20, 2, 30, 4] * 4)
+    sound = {"a": ["x", {"b": 5}], "c": "some text"}
+    assert repr(mutate(BytesDraw(data), sound)) == repr(mutate(BytesDraw(data), sound))
+    drawn = [BytesDraw(data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :]) for index in range(4)]
+    first = [[draw.getrandbits(8) for _number in range(4)] for draw in drawn]
+    assert [sum(a != b for a, b in zip(numbers, data, strict=False)) for numbers in first] == [1, 1, 1, 1]
+    ended = BytesDraw(b"")
+    assert [ended.choice("abc"), ended.randint(1, 3), ended.random(), ended.sample(range(6), 6)[0]] == ["a", 1, 0.0, 0]

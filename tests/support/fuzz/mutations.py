@@ -60,6 +60,24 @@ _LETTERS = (
 _MOST_CHANGES = 3
 
 
+class BytesDraw(random.Random):
+    """Draws from given bytes instead of a seed, so that bytes which differ a little make damages that differ a little."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(0)
+        self._left = data
+
+    def getrandbits(self, count: int, /) -> int:
+        """Return as many bits of the bytes that are left; all zero at their end."""
+        length = (count + 7) // 8
+        taken, self._left = self._left[:length], self._left[length:]
+        return int.from_bytes(taken, "little") & ((1 << count) - 1)
+
+    def random(self) -> float:
+        """Return a number of the next two bytes."""
+        return self.getrandbits(16) / 2**16
+
+
 def mutate(draw: random.Random, sound: t.Any) -> t.Any:
     """Return an input with a few damages; text stays text, and what else there is plain data."""
     if isinstance(sound, str):

@@ -6,21 +6,30 @@
 
     PYTHONPATH=.venv/collections .venv/bin/python tests/support/fuzz/run.py --calls 100000 [--seed 1] [--only ganeti] [--coverage]
 
-With `--coverage` atheris looks for inputs that reach code which no other has reached; the calls are then its.
+With `--coverage` atheris chooses the bytes that decide each damage, and keeps those that reach code which no other has reached.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import itertools
+import os
 import pathlib
 import random
 import sys
+import tempfile
 import traceback
+import types
 import typing as t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ansible_collections.bareon.allocator.tests.support.fuzz.targets import Target, all_targets
+from ansible_collections.bareon.allocator.tests.support.fuzz.mutations import BytesDraw
+from ansible_collections.bareon.allocator.tests.support.fuzz.targets import PACKAGE, Target, all_targets
+
+_TURNS = 4
+"""How often a target of the lowest price gets a turn for one of the highest."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ def main() -> int:
     arguments = parser.parse_args()
     targets = [target for target in all_targets() if arguments.only in target.name]
     if arguments.coverage:
-        _guided(targets, arguments.calls * len(targets), arguments.seed)
+        _guided(targets, arguments.calls, arguments.seed)
     total = 0
     for target in targets:
         found = list(findings(target, arguments.calls, arguments.seed))
@@ -82,21 +91,34 @@ def main() -> int:
 
 
 def _guided(targets: list[Target], calls: int, seed: int) -> t.NoReturn:
-    """Let atheris choose the bytes that damages are drawn from; it ends the process, with a code other than 0 where it finds something."""
+    """Let atheris choose the damages until each target has had its calls; ends the process, with code 1 where there are findings."""
     import atheris
 
-    pathlib.Path(".build/fuzz").mkdir(parents=True, exist_ok=True)
-    atheris.instrument_all()
+    artifacts = pathlib.Path(tempfile.mkdtemp(prefix="bareon-fuzz-inputs-"))
+    # Actions freeze what they have imported, and what is frozen is not listed.
+    gc.unfreeze()
+    known = [one for one in gc.get_objects() if isinstance(one, types.FunctionType)]
+    ours = [one for one in known if str(one.__module__).startswith(f"{PACKAGE}.plugins.")]
+    for function in ours:
+        atheris.instrument_func(function)
+    turns = [target for target in targets for _turn in range(max(1, _TURNS // target.price))]
+    left = itertools.count(calls * len(turns) // _TURNS, -1)
+    places: set[str] = set()
 
     def one(data: bytes) -> None:
-        draw = random.Random(data)
-        found = attempt(targets[(data[0] if data else 0) % len(targets)], draw, seed)
-        if found is not None:
-            raise RuntimeError(f"{found.target}\n{found.given!r:.2000}\n{found.said}")
+        if next(left) <= 0:
+            print(f"{len(places)} findings", flush=True)
+            os._exit(1 if places else 0)
+        draw = BytesDraw(data)
+        found = attempt(draw.choice(turns), draw, seed)
+        if found is not None and found.place not in places:
+            places.add(found.place)
+            print(f"--- {found.target}\n{found.given!r:.2000}\n{found.said}", flush=True)
 
-    atheris.Setup([sys.argv[0], f"-runs={calls}", f"-seed={seed}", "-max_len=64", "-artifact_prefix=.build/fuzz/"], one)
+    print(f"{len(ours)} functions are watched", flush=True)
+    atheris.Setup([sys.argv[0], f"-seed={seed}", "-max_len=128", "-len_control=0", f"-artifact_prefix={artifacts}/"], one)
     atheris.Fuzz()
-    raise SystemExit(0)
+    raise SystemExit(1)
 
 
 if __name__ == "__main__":
