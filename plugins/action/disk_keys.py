@@ -47,7 +47,7 @@ class ActionModule(ActionBase):
             asked = with_recovery(arguments.get("containers"))
             shows = boolean(arguments.pop("show_recovery_keys", False))
             if folder is not None and not self._task.check_mode:
-                folder.check(asked)
+                folder.check()
             return result | change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
         except (InputError, Refused, TypeError) as problem:
             return result | failure(str(problem))

@@ -169,7 +169,8 @@ options:
   recovery_key_directory:
     description:
       - A directory on the controller to write new recovery keys to. Each key is a file, named after the host, the container and the key
-        slot, that only its owner can read.
+        slot, that only its owner can read. Characters other than letters, digits, C(_), C(-), C(~) and C(.) are written as in a URL, and a
+        C(.) in the name of a container is C(%2E), so that no two hosts or containers share a file.
       - A key is written before the host gets it. Until the host has confirmed it, the name of its file ends with C(.new). If a run is
         interrupted, the next one uses that key.
       - The directory is created if it is missing.

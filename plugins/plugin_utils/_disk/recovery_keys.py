@@ -14,13 +14,13 @@ its name ends with `.new` until the host has confirmed it, and the next run hand
 from __future__ import annotations
 
 import os
-import re
 import stat
 import tempfile
 import typing as t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from ...module_utils._storage.recovery_key import is_recovery_key, new_recovery_key
 from ...module_utils._storage.unlock import RECOVERY, why_no_key_file
@@ -46,13 +46,8 @@ class Folder:
     path: Path
     host: str
 
-    def check(self, names: Sequence[str]) -> None:
-        """Create the folder where it is missing, and see that it takes a file for each container; raises Refused."""
-        files: dict[Path, str] = {}
-        for name in names:
-            other = files.setdefault(self.new(name), name)
-            if other != name:
-                raise Refused(f"containers: {other} and {name} would have recovery keys in files of the same name; give one another name")
+    def check(self) -> None:
+        """Create the folder where it is missing, and see that it takes files; raises Refused."""
         try:
             make_folder(self.path)
             with tempfile.TemporaryFile(dir=self.path):
@@ -95,6 +90,8 @@ class Folder:
     def confirm(self, name: str, slot: int) -> Path:
         """Give the file of a key its final name, HOST.CONTAINER.SLOT, and return it; raises Refused.
 
+        Host and container are quoted as in a URL.
+
         A file of that name, which may be of an earlier container, is kept under another one.
         """
         file = self._file(name, str(slot))
@@ -112,7 +109,9 @@ class Folder:
         return file
 
     def _file(self, name: str, last: str) -> Path:
-        return self.path / ".".join([*(re.sub(r"[^A-Za-z0-9_-]+", "_", part) for part in (self.host, name)), last])
+        # A key of one host must never be taken for that of another: only in the host may dots be left as they are.
+        host, container = (quote(part, safe="", errors="surrogatepass") for part in (self.host, name))
+        return self.path / ".".join([host, container.replace(".", "%2E"), last])
 
 
 def as_in_schema(containers: t.Any, schema: t.Any) -> t.Any:

@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.action.disk_keys import ActionModule
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.recovery_key import is_recovery_key, new_recovery_key
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import files
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.recovery_keys import Folder
 
 Plain = dict[str, t.Any]
 
@@ -64,7 +65,7 @@ class Host:
 def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
     """Return a function that runs the action on a host."""
 
-    def run(task: Task, host: Host | None = None) -> Plain:
+    def run(task: Task, host: Host | None = None, name: str = "db1.example") -> Plain:
         found = object.__new__(ActionModule)
         found._task = task
         monkeypatch.setattr(ActionModule.__mro__[1], "run", lambda self, tmp=None, task_vars=None: {})
@@ -74,7 +75,7 @@ def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
             return answering(self, **how)
 
         monkeypatch.setattr(ActionModule, "_execute_module", execute)
-        return found.run(task_vars={"inventory_hostname": "db1.example"})
+        return found.run(task_vars={"inventory_hostname": name})
 
     return run
 
@@ -90,9 +91,9 @@ def test_a_key_goes_into_a_file_of_its_owner_before_the_host_gets_it(action, tmp
 
     host = Looking()
     result = action(Task(recovery_key_directory=str(folder)), host)
-    file = folder / "db1_example.data_1.3"
+    file = folder / "db1.example.data%2F1.3"
     assert host.parts == ["begin", "add", "finish"]
-    assert written == [[], ["db1_example.data_1.new"], ["db1_example.data_1.new"]]
+    assert written == [[], ["db1.example.data%2F1.new"], ["db1.example.data%2F1.new"]]
     assert result["recovery_key_files"] == {"data/1": str(file)}
     key = file.read_text().removesuffix("\n")
     assert is_recovery_key(key)
@@ -105,10 +106,10 @@ def test_a_key_goes_into_a_file_of_its_owner_before_the_host_gets_it(action, tmp
 
 
 def test_a_key_of_an_earlier_container_is_kept(action, tmp_path: Path) -> None:
-    (tmp_path / "db1_example.data_1.3").write_text("earlier")
+    (tmp_path / "db1.example.data%2F1.3").write_text("earlier")
     action(Task(recovery_key_directory=str(tmp_path)))
-    assert is_recovery_key((tmp_path / "db1_example.data_1.3").read_text().strip())
-    assert (tmp_path / "db1_example.data_1.3.old1").read_text() == "earlier"
+    assert is_recovery_key((tmp_path / "db1.example.data%2F1.3").read_text().strip())
+    assert (tmp_path / "db1.example.data%2F1.3.old1").read_text() == "earlier"
 
 
 def test_a_key_is_shown_only_when_that_is_asked_for(action) -> None:
@@ -165,16 +166,16 @@ def test_the_next_run_hands_over_the_key_that_waits(action, tmp_path: Path) -> N
         host = Host(begin={**FINISH, "recovery_needed": []}) if "finish" in answers else Host()
         result = action(Task(recovery_key_directory=str(tmp_path)), host)
         assert all(given["hand_over"]["recovery_keys"] == {"data/1": key} for given in host.given)
-        assert list(result["recovery_key_files"].values()) == [str(tmp_path / "db1_example.data_1.3")]
-        assert (tmp_path / "db1_example.data_1.3").read_text().strip() == key
-        (tmp_path / "db1_example.data_1.3").unlink()
+        assert list(result["recovery_key_files"].values()) == [str(tmp_path / "db1.example.data%2F1.3")]
+        assert (tmp_path / "db1.example.data%2F1.3").read_text().strip() == key
+        (tmp_path / "db1.example.data%2F1.3").unlink()
 
 
 def test_a_run_that_failed_names_the_files_of_its_keys(action, tmp_path: Path) -> None:
     for part in ("add", "finish"):
         result = action(Task(recovery_key_directory=str(tmp_path)), Host(**{part: {**ADD, "failed": True, "msg": "no"}}))
         assert (result["failed"], result["msg"]) == (True, "no")
-        assert result["recovery_key_files"] == {"data/1": str(tmp_path / "db1_example.data_1.new")}
+        assert result["recovery_key_files"] == {"data/1": str(tmp_path / "db1.example.data%2F1.new")}
     result = action(Task(recovery_key_directory=str(tmp_path)), Host(finish={**FINISH, "recovery_slots": {}}))
     assert result["failed"]
     assert "data/1" in result["msg"]
@@ -211,7 +212,7 @@ def test_what_a_host_makes_up_is_refused_and_nothing_is_written(action, tmp_path
         assert result["failed"], part
         assert named in result["msg"]
         written = [file.name for file in folder.iterdir()]
-        assert written == ([] if part == "begin" else ["db1_example.data_1.new"])
+        assert written == ([] if part == "begin" else ["db1.example.data%2F1.new"])
         assert all(is_recovery_key(file.read_text().strip()) for file in folder.iterdir())
         assert [file.name for file in tmp_path.iterdir()] == ["keys"]
         assert host.parts[-1] == part
@@ -227,7 +228,7 @@ def test_nothing_is_written_in_check_mode(action, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "- hosts: all\n", "cbdefghi-jklnrtuv\n", f"{RECOVERY_KEY}\nmore", None])
 def test_a_waiting_file_that_is_none_of_ours_is_refused(action, tmp_path: Path, content: str | None) -> None:
-    file = tmp_path / "db1_example.data_1.new"
+    file = tmp_path / "db1.example.data%2F1.new"
     if content is None:
         (tmp_path / "elsewhere").write_text(f"{new_recovery_key()}\n")
         (tmp_path / "elsewhere").chmod(0o600)
@@ -243,7 +244,7 @@ def test_a_waiting_file_that_is_none_of_ours_is_refused(action, tmp_path: Path, 
 
 
 def test_a_waiting_key_that_others_can_read_is_refused(action, tmp_path: Path) -> None:
-    file = tmp_path / "db1_example.data_1.new"
+    file = tmp_path / "db1.example.data%2F1.new"
     file.write_text(f"{new_recovery_key()}\n")
     for mode in (0o640, 0o604, 0o644):
         file.chmod(mode)
@@ -252,7 +253,7 @@ def test_a_waiting_key_that_others_can_read_is_refused(action, tmp_path: Path) -
 
 def test_a_waiting_key_of_another_user_is_refused(action, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has planted it would know what opens the container."""
-    waiting = tmp_path / "db1_example.data_1.new"
+    waiting = tmp_path / "db1.example.data%2F1.new"
     waiting.write_text(f"{new_recovery_key()}\n")
     waiting.chmod(0o600)
     user = os.geteuid()
@@ -267,17 +268,30 @@ def test_links_that_somebody_has_planted_are_not_followed(action, tmp_path: Path
     target.write_text("precious")
     folder = tmp_path / "keys"
     folder.mkdir()
-    os.symlink(target, folder / "db1_example.data_1.3")
+    os.symlink(target, folder / "db1.example.data%2F1.3")
     action(Task(recovery_key_directory=str(folder)))
     assert target.read_text() == "precious"
-    assert not (folder / "db1_example.data_1.3").is_symlink()
+    assert not (folder / "db1.example.data%2F1.3").is_symlink()
 
 
-def test_containers_whose_files_would_have_one_name_are_refused(action, tmp_path: Path) -> None:
-    twins = [{**CONTAINERS[0], "name": name} for name in ("data/1", "data_1")]
-    host = Host()
-    assert "data_1" in action(Task(recovery_key_directory=str(tmp_path), containers=twins), host)["msg"]
-    assert host.parts == []
+def test_no_two_hosts_or_containers_share_a_file() -> None:
+    hosts = ["db.x", "db_x", "db%2Ex", "db", "db.x.data", "../db", "/db", "d\u00fc", "d\udcff"]
+    names = ["data", "x.data", "x%2Edata", "data/1", "data_1", "data.1", "../data", "\ud800", "data.3"]
+    files = [Folder(Path("keys"), host).new(name) for host in hosts for name in names]
+    assert len(set(files)) == len(files) == len(hosts) * len(names)
+    assert {file.parent for file in files} == {Path("keys")}
+
+
+def test_a_key_that_waits_for_one_host_is_not_given_to_another(action, tmp_path: Path) -> None:
+    """The names of both were once written alike."""
+    waiting = tmp_path / "db1.example.data%2F1.new"
+    action(Task(recovery_key_directory=str(tmp_path)), Host(add={**ADD, "failed": True, "msg": "cut off"}))
+    key = waiting.read_text()
+    other = Host()
+    action(Task(recovery_key_directory=str(tmp_path)), other, "db1_example")
+    assert other.given[0]["hand_over"]["recovery_keys"] == {}
+    assert waiting.read_text() == key
+    assert (tmp_path / "db1_example.data%2F1.3").read_text() != key
 
 
 def test_messages_of_hosts_have_marks_where_nobody_sees_anything(action) -> None:
