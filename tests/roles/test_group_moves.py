@@ -19,6 +19,7 @@ import typing as t
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.tests.standins import cluster as standin
+from ansible_collections.bareon.allocator.tests.support.host.lying import Lie, install
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NODES = ["a", "b", "c", "d"]
@@ -111,12 +112,20 @@ class Bed:
         """Return lines of the log by their first word, without it."""
         return [line.partition(" ")[2] for line in self.state()["log"] if line.startswith(word)]
 
-    def run(self, *options: str, **variables: t.Any) -> Run:
-        """Run the role."""
+    def run(self, *options: str, lying: dict[str, dict[str, t.Any]] | None = None, **variables: t.Any) -> Run:
+        """Run the role; `lying` are the answers of nodes that lie, by module."""
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         # Nobody listens at the port of `gone`.
         gone = {"gone": {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 9}}
-        inventory = {"all": {"hosts": {"localhost": {}, **{node: {} for node in NODES}, **gone}, "vars": local}}
+        liars = {
+            node: {
+                "ansible_python_interpreter": str(
+                    install(self.folder / "liars" / node, {module: Lie({}, answer) for module, answer in lies.items()})
+                )
+            }
+            for node, lies in (lying or {}).items()
+        }
+        inventory = {"all": {"hosts": {"localhost": {}, **{node: {} for node in NODES}, **liars, **gone}, "vars": local}}
         known = {"group_moves_plan": self.plan, "group_moves_poll": 0, "group_moves_at_once": 9, "group_moves_per_node": 0}
         known |= {name: value for name, value in variables.items() if value is not None}
         play = {"hosts": "localhost", "gather_facts": False, "vars": known, "roles": ["bareon.allocator.group_moves"]}
@@ -129,7 +138,8 @@ class Bed:
             "ANSIBLE_HOME": str(self.folder / "home"),
             "ANSIBLE_ASYNC_DIR": str(self.folder / "async"),
             "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_PIPELINING": "1",
+            # A host that lies looks at the name of the module's file, and there is none with pipelining.
+            "ANSIBLE_PIPELINING": "0" if lying else "1",
         }
         command = [sys.executable, "-m", "ansible", "playbook", "-i", "inventory.yml", "play.yml", *options]
         with (self.folder / "output.txt").open("w+", encoding="utf-8") as output:
@@ -392,6 +402,34 @@ def test_virsh(shared):
     assert "1 of 3 moves are done." in stopped.text
     finishes(shared, group_moves_driver="virsh", **uris)
     assert sorted(shared.log("done")) == ["failover 103-idle b", "migrate 101-web c", "migrate 102 d"]
+
+
+@pytest.mark.parametrize(
+    "begun", [{"ansible_job_id": None}, {"ansible_job_id": "j1.1", "started": 1, "finished": 0}], ids=["at once", "later"]
+)
+def test_a_node_answers_for_no_other(shared, begun):
+    """Node b says that it has moved what is to leave a, which a refuses to do."""
+    uris = {"group_moves_virsh_uri": "test:///{node}", "group_moves_virsh_target": "test:///{node}"}
+    shared.change(fail={"migrate 101": 1})
+    taken = {"move": 0, "step": 0, "instance": "101-web", "from": ["a"], "node": "c"}
+    other = {"group_moves_step": taken, "group_moves_result": {"group_moves_step": taken}, "ansible_loop_var": "x", "rc": 0}
+    answer = {key: value for key, value in {**other, **begun}.items() if value is not None}
+    lying = {"command": {"stdout": "102\n", **answer}, "async_status": {**other, "finished": 1}}
+    done = shared.run(group_moves_driver="virsh", lying={"b": lying}, **uris)
+    assert done.code == 2, done.text
+    assert "101-web: migrate to c failed: told to fail: migrate 101-web c" in done.text
+    assert "1 of 3 moves are done." in done.text
+    (journal,) = (shared.folder / "group_moves").glob("*.json")
+    assert list(json.loads(journal.read_text())["failures"]) == ["0"]
+
+
+def test_an_instance_that_two_nodes_have_is_where_nobody_can_tell(shared):
+    uris = {"group_moves_virsh_uri": "test:///{node}", "group_moves_virsh_target": "test:///{node}"}
+    done = shared.run(group_moves_driver="virsh", lying={"d": {"command": {"stdout": "other\n 101-web \n"}}}, **uris)
+    assert done.code == 2, done.text
+    assert "101-web is listed by a and d." in done.text
+    assert shared.state().get("log", []) == []
+    finishes(shared, group_moves_driver="virsh", lying={}, **uris)
 
 
 def test_moves_of_a_stage_run_side_by_side(shared):
