@@ -36,11 +36,12 @@ class ActionModule(PlanningAction):
         found = drift(with_plan, plan_of, facts_of, arguments["root"])
         found.refuse_silence(must_all=arguments["unreachable"] == "fail")
         result = found.to_plain() | {"unplanned_hosts": unplanned, "warnings": found.warnings(unplanned)}
-        wrong = found.with_states(arguments["fail_on"])
-        if wrong:
-            says = f"{len(wrong)} of {len(found.findings)} hosts are not as planned"
-            return result | failure(f"{says}\n{result['summary']}")
-        return result
+        says = []
+        if found.unread:
+            says.append(f"{len(found.unread)} of {found.total} hosts cannot be compared")
+        if wrong := found.with_states(arguments["fail_on"]):
+            says.append(f"{len(wrong)} of {found.total} hosts are not as planned")
+        return result | failure(f"{', '.join(says)}\n{result['summary']}") if says else result
 
     def _facts_of(self, hardware: t.Any, hostvars: t.Any) -> Callable[[str], t.Any]:
         """Return what gives the facts of a host: those of `hardware`, else those that Ansible knows."""

@@ -18,7 +18,7 @@ from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summar
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware
 from ..plugin_utils._disk.learnt import Shelf
 from ..plugin_utils._disk.plan_files import difference, files_summary, plan_files, to_plain, write
-from ..plugin_utils._disk.planner import Objective, Planner, parse_reserve
+from ..plugin_utils._disk.planner import Fleet, Objective, Planner, parse_reserve
 from ..plugin_utils._disk.render.text import planned_layout, present_layout, summary
 from ..plugin_utils._disk.schema.eligible import EligibleKind, parse_eligible
 from ..plugin_utils._disk.schema.profiles import PROFILES, find_profile, merge, parse_idle, read_profile
@@ -61,7 +61,8 @@ class ActionModule(PlanningAction):
             # The inventory is no garbage, and to look for some in it again and again is a tenth of planning a fleet.
             gc.freeze()
             try:
-                return self._plan_hosts(planner, self._hardware_of(arguments, task_vars), known, arguments["plans_to"])
+                found, unread = self._hardware_of(arguments, task_vars)
+                return self._plan_hosts(planner, found, unread, known, arguments["plans_to"])
             finally:
                 gc.unfreeze()
         hardware = arguments["hardware"] if arguments["hardware"] is not None else self._own_hardware(task_vars)
@@ -95,11 +96,17 @@ class ActionModule(PlanningAction):
             raise Unavailable(f"could not gather the facts of the disks: the host answers without {FACT}")
         return gathered["ansible_facts"][FACT]
 
-    def _plan_hosts(self, planner: Planner, found: Mapping[str, t.Any], known: Mapping[str, t.Any], folder: str | None) -> dict[str, t.Any]:
-        """Plan all hosts whose hardware was found, which is None for the others; `known` is a part of the result already."""
+    def _plan_hosts(
+        self, planner: Planner, found: Mapping[str, t.Any], unread: Mapping[str, InputError], known: Mapping[str, t.Any], folder: str | None
+    ) -> dict[str, t.Any]:
+        """Plan all hosts whose hardware was found, which is None for the others; `known` is a part of the result already.
+
+        `unread` says why facts of hosts cannot be used.
+        """
         left_out = [host for host, hardware in found.items() if hardware is None]
         hardware = {host: facts for host, facts in found.items() if facts is not None}
         fleet = planner.plan_fleet(hardware)
+        fleet = Fleet(fleet.plans, {**unread, **fleet.failures})
         result = {**known, "left_out_hosts": left_out, "warnings": fleet_warnings(fleet.plans, left_out)}
         if folder is not None:
             result |= self._write(fleet.plans, folder)
@@ -117,18 +124,28 @@ class ActionModule(PlanningAction):
         shown = {"diff": difference(files)} if self._task.diff else {}
         return {"summary": files_summary(Path.cwd() / folder, files), **to_plain(files), **shown}
 
-    def _hardware_of(self, arguments: Mapping[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the hardware of `hosts`, None for those that nothing is known about and that may be left out."""
+    def _hardware_of(
+        self, arguments: Mapping[str, t.Any], task_vars: Mapping[str, t.Any]
+    ) -> tuple[dict[str, t.Any], dict[str, InputError]]:
+        """Return the hardware of `hosts`, None for those that nothing is known about and that may be left out.
+
+        Also return why the facts of others cannot be used: that concerns these hosts alone.
+        """
         hosts, hostvars = arguments["hosts"], task_vars["hostvars"]
         unknown = [host for host in hosts if host not in hostvars]
-        hardware = {host: known_hardware(hostvars.raw_get(host), self._templar.template) for host in hosts if host not in unknown}
+        hardware, unread = {}, {}
+        for host in (host for host in hosts if host not in unknown):
+            try:
+                hardware[host] = known_hardware(hostvars.raw_get(host), self._templar.template)
+            except InputError as error:
+                unread[host] = error
         missing = [host for host, facts in hardware.items() if facts is None]
         mistakes = [Mistake("hosts", f"{host} is not in the inventory") for host in unknown]
         if arguments["unreachable"] == "fail" or len(missing) == len(hosts):
             mistakes += [Mistake("hosts", f"{host} has no {FACT}; run bareon.allocator.disk_facts on it first") for host in missing]
         if mistakes:
             raise InputError(mistakes)
-        return hardware
+        return hardware, unread
 
     def _difference(self, plans: Mapping[str, t.Any], hardware: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return, in diff mode, the present layouts against the planned ones. Ansible shows the diff of changed tasks only."""

@@ -15,6 +15,8 @@ version_added: 1.0.0
 description:
   - Compares the facts of hosts with the plans that were made for them, all in one task.
   - Runs on the controller and changes nothing.
+  - A host whose plan or facts cannot be read does not keep the others from being compared. The task fails then, and still returns its
+    result.
   - To compare with a profile rather than with saved plans, give the plans that M(bareon.allocator.disk_plan) makes from it now.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -140,6 +142,11 @@ summary:
   type: str
 left_out_hosts:
   description: The hosts about which nothing is known.
+  returned: always
+  type: list
+  elements: str
+unread_hosts:
+  description: The hosts whose plan or facts cannot be read. RV(failures) says why.
   returned: always
   type: list
   elements: str

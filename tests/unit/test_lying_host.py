@@ -354,6 +354,24 @@ OTHER_KINDS: dict[str, dict[str, t.Any]] = {
 }
 
 
+def test_facts_of_another_kind_in_a_folder_end_no_comparison_of_others(world: World) -> None:
+    case = FLEETS["drift"]._replace(options={"bareon_facts": "kept", "bareon_plans": "plans"})
+    kept = {f"of_{name}": said["ansible_facts"] for name, said in OTHER_KINDS.items() if said.get("ansible_facts")}
+    kept["honest"] = {"bareon_hardware": HARDWARE}
+    (world.work / "kept").mkdir()
+    for name, facts in kept.items():
+        (world.work / "kept" / f"{name}.json").write_text(json.dumps(facts), encoding="utf-8")
+        (world.work / "plans" / f"{name}.json").write_text(json.dumps(data_plan()), encoding="utf-8")
+    (world.work / "plans" / "of_text.json").write_text("no JSON", encoding="utf-8")
+    world.before = world.look()
+    code, text = world.run(case, {name: world.host(case, name, {}) for name in kept})
+    check_nothing_happened(world, case, text)
+    assert code != 0, text
+    page = (world.work / "drift.html").read_text(encoding="utf-8")
+    assert "the disk is gone" in page, "what became of the plan of the honest host"
+    assert [name for name in kept if name not in page and name != "of_null"] == [], text
+
+
 @pytest.mark.parametrize("play", ["report", "drift"])
 def test_an_answer_of_another_kind_ends_no_run_of_others(world: World, play: str) -> None:
     case = FLEETS[play]

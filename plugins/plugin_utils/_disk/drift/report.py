@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ....module_utils._data.containers import ListOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
@@ -30,17 +30,26 @@ _PLAN = Table("a plan", [Row("schema", STATIC, required=True), Row("disks", List
 
 @dataclass(frozen=True)
 class Drift:
-    """What has become of a fleet's plans, by host; `left_out` are hosts that nothing is known of."""
+    """What has become of a fleet's plans, by host.
+
+    `left_out` are hosts that nothing is known of; `unread` are those whose plan or facts cannot be read, and why.
+    """
 
     findings: Mapping[str, tuple[Finding, ...]]
     left_out: tuple[str, ...] = ()
+    unread: Mapping[str, InputError] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Return the number of hosts of which something is known."""
+        return len(self.findings) + len(self.unread)
 
     def state(self, host: str) -> State:
         """Return the worst that was found on a host."""
         return max((finding.state for finding in self.findings[host]), key=ORDER.index, default=State.ALIKE)
 
     def to_plain(self) -> dict[str, t.Any]:
-        """Return `{hosts, counts, summary, failures, left_out_hosts}`; `failures` are what the page of a fleet takes."""
+        """Return `{hosts, counts, summary, failures, left_out_hosts, unread_hosts}`; `failures` are what the page of a fleet takes."""
         states = self._states()
         hosts = {
             host: {
@@ -53,8 +62,12 @@ class Drift:
             "hosts": hosts,
             "counts": self.counts(),
             "summary": self._summary(),
-            "failures": {host: {"msg": told(self.findings[host])} for host, state in states.items() if state is not State.ALIKE},
+            "failures": {
+                **{host: {"msg": told(self.findings[host])} for host, state in states.items() if state is not State.ALIKE},
+                **{host: {"msg": str(error)} for host, error in self.unread.items()},
+            },
             "left_out_hosts": list(self.left_out),
+            "unread_hosts": list(self.unread),
         }
 
     def counts(self) -> dict[str, int]:
@@ -66,7 +79,8 @@ class Drift:
         """Return one sentence on how many hosts are as planned."""
         alike = self.counts()[State.ALIKE]
         silent = f", nothing is known about {len(self.left_out)} more" if self.left_out else ""
-        return f"{alike} of {len(self.findings)} hosts are as planned{silent}"
+        unread = f", {len(self.unread)} cannot be compared" if self.unread else ""
+        return f"{alike} of {self.total} hosts are as planned{unread}{silent}"
 
     def with_states(self, states: Iterable[str]) -> list[str]:
         """Return the hosts on which something was found in one of the states."""
@@ -75,7 +89,7 @@ class Drift:
 
     def refuse_silence(self, *, must_all: bool) -> None:
         """Raise InputError where nothing is known about hosts that are all to be compared, or of any."""
-        if self.left_out and (must_all or not self.findings):
+        if self.left_out and (must_all or not (self.findings or self.unread)):
             raise InputError([Mistake("hardware", self._silent())])
 
     def warnings(self, unplanned: Sequence[str]) -> list[str]:
@@ -92,7 +106,8 @@ class Drift:
 
     def _summary(self) -> str:
         """Return a table of all that is not as planned; hosts that are alike are counted only."""
-        rows = [
+        rows = [(host, "unread", "", str(error).replace("\n", "; ")) for host, error in self.unread.items()]
+        rows += [
             (host if not number else "", str(finding.state), finding.place, finding.says)
             for host, findings in self.findings.items()
             for number, finding in enumerate(findings)
@@ -108,11 +123,11 @@ def told(findings: tuple[Finding, ...]) -> str:
 def drift(hosts: Iterable[str], plan_of: Callable[[str], t.Any], facts_of: Callable[[str], t.Any], root: str = "/") -> Drift:
     """Compare hosts with their plans, one at a time; `facts_of` gives None for a host that nothing is known of.
 
-    Raises InputError naming every host whose data are no plan or no facts.
+    Both may raise InputError; it concerns this host only, as do data that are no plan or no facts.
     """
     found: dict[str, tuple[Finding, ...]] = {}
     left_out = []
-    mistakes = Mistakes()
+    unread = {}
     for host in hosts:
         try:
             plan, facts = plan_of(host), facts_of(host)
@@ -121,9 +136,8 @@ def drift(hosts: Iterable[str], plan_of: Callable[[str], t.Any], facts_of: Calla
             else:
                 found[host] = tuple(_compared(host, plan, facts, root))
         except InputError as error:
-            mistakes.extend(error.mistakes)
-    mistakes.check()
-    return Drift(found, tuple(left_out))
+            unread[host] = error
+    return Drift(found, tuple(left_out), unread)
 
 
 def _compared(host: str, plan: t.Any, facts: t.Any, root: str) -> list[Finding]:

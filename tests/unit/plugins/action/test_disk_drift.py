@@ -46,7 +46,14 @@ TASKS: dict[str, Plain] = {
     "no_facts_folder": {"plans": "plans", "hardware": "none"},
     "number": {"plans": 3},
     "broken": {"plans": "broken"},
+    "spoilt_cache": {"plans": "plans", "hardware": "spoilt_cache"},
+    "spoilt_folder": {"plans": "plans", "hardware": "spoilt_folder", "fail_on": ["gone"]},
+    "spoilt_facts": {"plans": {"big": data_plan(), "small": data_plan(), "spoilt": data_plan()}},
 }
+
+
+SPOILT: Plain = {"big": facts(3), "small": {"disks": [{"id": ["x"], "size": {}}]}, "dead": "x" * 1000}
+"""What is kept of three hosts, of which two have sent something else."""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +65,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         "facts/small.json": GONE,
         "cache/s1_big": {"__payload__": json.dumps({"bareon_hardware": facts(9)})},
         "broken/big.json": {"schema": 3},
+        **{f"spoilt_cache/s1_{host}": {"__payload__": json.dumps({"bareon_hardware": kept})} for host, kept in SPOILT.items()},
+        **{f"spoilt_folder/{host}.json": kept for host, kept in SPOILT.items()},
     }
     for name, content in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -69,6 +78,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     text = "{{ {" + ", ".join(f"'{name}': {name}" for name in TASKS) + "} | to_json }}"
     keep = {"ansible.builtin.copy": {"dest": str(folder / "results.json"), "content": text, "mode": "0600"}}
     hosts = {"big": {"bareon_hardware": facts(5)}, "small": {"bareon_known_hardware": GONE}, "other": {}, "dead": {}, "localhost": {}}
+    hosts["spoilt"] = {"bareon_hardware": {"ram": 1, "disks": "x"}}
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": local}}), encoding="utf-8")
     play = [{"hosts": "localhost", "gather_facts": False, "tasks": [*tasks, keep]}]
@@ -122,6 +132,18 @@ def test_a_gate_stops_only_at_what_it_is_for_and_has_the_whole_result(results: R
     assert results["gate"]["msg"].startswith("1 of 2 hosts are not as planned\nhost ")
     assert results["gate"]["hosts"]["small"]["state"] == "gone"
     assert not results["open_gate"]["failed"]
+
+
+@pytest.mark.parametrize(
+    ("task", "wrong"), [("spoilt_cache", {"small", "dead"}), ("spoilt_folder", {"small", "dead"}), ("spoilt_facts", {"spoilt"})]
+)
+def test_facts_of_another_kind_keep_no_other_host_from_being_compared(results: Results, task: str, wrong: set[str]) -> None:
+    result = results[task]
+    assert result["failed"]
+    assert set(result["unread_hosts"]) == wrong
+    assert set(result["failures"]) >= wrong
+    assert grown(result) == [f"the disk has {5 if task == 'spoilt_facts' else 3} MiB more than the plan knows"]
+    assert result["msg"].startswith(f"{len(wrong)} of 3 hosts cannot be compared\n")
 
 
 def test_what_cannot_be_read_is_named(results: Results) -> None:

@@ -48,6 +48,7 @@ TASKS: dict[str, dict[str, t.Any]] = {
     "some_dead": {"schema": SCHEMA, "hosts": ["big", "bare"]},
     "dead_refused": {"schema": SCHEMA, "hosts": ["big", "bare"], "unreachable": "fail"},
     "all_dead": {"schema": SCHEMA, "hosts": ["bare"]},
+    "spoilt_facts": {"schema": SCHEMA, "hosts": ["spoilt", "big"]},
     "infeasible": {"schema": [{"id": "p", "type": "partition", "size": 500}]},
     "mistakes": {"schema": [{"id": "p", "type": "partitoin", "sise": 5}, {"id": "q", "type": "lv", "size": "yaql=$.x"}]},
     "not_a_list": {"schema": {"id": "p"}},
@@ -92,7 +93,7 @@ def run_playbook(folder: pathlib.Path, *options: str) -> Run:
         "check_mode": False,
     }
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "least": 20, "small_as_text": json.dumps(SMALL)}
-    hosts = {"localhost": {"bareon_hardware": SMALL}, "big": {"bareon_hardware": BIG}, "empty": {}, "bare": {}}
+    hosts = {"localhost": {"bareon_hardware": SMALL}, "big": {"bareon_hardware": BIG}, "empty": {}, "bare": {}, "spoilt": {}}
     (folder / "mine.yml").write_text(FILE_PROFILE, encoding="utf-8")
     (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": local}}), encoding="utf-8")
     facts = {"bareon.allocator.disk_facts": {}, "register": "facts"}
@@ -100,6 +101,7 @@ def run_playbook(folder: pathlib.Path, *options: str) -> Run:
     gathered = {"bareon.allocator.disk_plan": anything, "register": "gathered", "ignore_errors": True}
     play = [
         {"hosts": "empty", "gather_facts": False, "tasks": [gathered, facts]},
+        {"hosts": "spoilt", "gather_facts": False, "tasks": [{"ansible.builtin.set_fact": {"bareon_overrides": "x", "cacheable": True}}]},
         {"hosts": "localhost", "gather_facts": False, "tasks": [*tasks, keep]},
     ]
     (folder / "play.yml").write_text(yaml.safe_dump(play, sort_keys=False), encoding="utf-8")
@@ -205,6 +207,13 @@ def test_the_others_of_a_fleet_get_their_plans(run: Run) -> None:
     assert set(result["plans"]) == {"big"}
     assert result["msg"].startswith("1 of 2 hosts have no plan: localhost\n- localhost: ")
     assert result["failures"]["localhost"]["conflict"]["short"] == 4902
+
+
+def test_facts_with_names_of_options_keep_no_other_host_from_its_plan(run: Run) -> None:
+    result = run.results["spoilt_facts"]
+    assert result["failed"] is True
+    assert (set(result["plans"]), set(result["failures"])) == ({"big"}, {"spoilt"})
+    assert "spoilt.ansible_facts.bareon_overrides" in result["failures"]["spoilt"]["msg"]
 
 
 def test_hosts_without_hardware_are_all_named(run: Run) -> None:
