@@ -37,6 +37,7 @@ from sqlalchemy import event
 ROOM = 500
 WRITERS = 8
 CLAIMER = Path(__file__).with_name("claimer.py")
+REGISTRAR = Path(__file__).with_name("registrar.py")
 
 
 def put(ledger, *entries):
@@ -50,6 +51,39 @@ def provider(nodes):
     with open_ledger(nodes[0]) as ledger:
         put(ledger, {"name": name, "inventories": {"VCPU": {"total": ROOM + 100, "reserved": 100}}})
     return name
+
+
+@pytest.mark.parametrize(("processes", "tasks"), [(3, 15), (16, 13)])
+def test_many_controllers_register_one_fleet_at_once(nodes, processes, tasks):
+    """Every task succeeds, and of those that register one host exactly one has changed something."""
+    run = f"R{uuid.uuid4().hex[:8].upper()}"
+    put_nothing(nodes[0])
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, str(REGISTRAR)]
+    started = [
+        subprocess.Popen([*command, url, run, str(tasks)], env={"PYTHONPATH": ":".join(sys.path)}, **pipes)
+        for _number, url in zip(range(processes), itertools.cycle(nodes))
+    ]
+    for process in started:
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    told = [process.communicate(timeout=600) for process in started]
+    assert [errors for _output, errors in told if errors] == []
+    changed = [output.split() for output, _errors in told]
+    assert [len(each) for each in changed] == [tasks] * processes
+    assert [sum(each[number] == "True" for each in changed) for number in range(tasks)] == [1] * tasks
+    with open_ledger(nodes[0]) as ledger:
+        assert [finding for finding in ledger.read(audit) if run in finding.name] == []
+    world = load_world(nodes[0])
+    assert sum(provider.name.startswith(run) for provider in world.providers) == 1 + 2 * tasks
+
+
+def put_nothing(url):
+    """Make the tables, which is not what is measured."""
+    with open_ledger(url):
+        pass
 
 
 def start_claimer(url, provider, output):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -93,8 +93,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Seen:
-    """A provider as it was when a candidate was found; `above` are the UUIDs of its ancestors, its parent first."""
+    """A provider as it was when a candidate was found; `above` are the UUIDs of its ancestors, its parent first.
 
+    `number` is the ledger's own, so that another provider of the same UUID is told apart.
+    """
+
+    number: Hashable
     uuid: str
     name: str
     generation: int
@@ -277,9 +281,14 @@ def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict
     return {change.wanted.uuid: guard_consumer(connection, change.held, change.wanted, releases=not change.amounts) for change in needed}
 
 
-def settle(connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded) -> None:
-    """Check what the guarded changes ask for and write them. Raises ClaimRefused."""
-    refusals = [*_poor_pieces(plan, guarded), *_overfull(plan, guarded)]
+def settle(
+    connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded, reshaped: Collection[Key] = ()
+) -> None:
+    """Check what the guarded changes ask for and write them. Raises ClaimRefused.
+
+    Of the inventories that are reshaped along with the claims, what a consumer has already is asked for again.
+    """
+    refusals = [*_poor_pieces(plan, guarded, reshaped), *_overfull(plan, guarded)]
     if refusals:
         raise ClaimRefused(refusals)
     _write(connection, plan.needed, consumers)
@@ -295,7 +304,7 @@ def refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Gu
     moved = []
     for entry in seen:
         number, generation = present.get(entry.uuid, (0, -1))
-        if generation != entry.generation + (number in guarded.generations):
+        if (number, generation) != (entry.number, entry.generation + (number in guarded.generations)):
             moved.append(entry)
     if not moved:
         return
@@ -306,7 +315,7 @@ def refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Gu
 
 
 def _is_as_seen(connection: sa.Connection, entry: Seen, stored: StoredProvider | None) -> bool:
-    if stored is None or (stored.traits, stored.aggregates) != (entry.traits, entry.aggregates):
+    if stored is None or (stored.id, stored.traits, stored.aggregates) != (entry.number, entry.traits, entry.aggregates):
         return False
     above, parent = [], stored.parent
     while parent is not None:
@@ -361,10 +370,10 @@ def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> No
         raise GenerationMoved(moved)
 
 
-def _poor_pieces(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
-    """Return what is wrong with each amount by itself; what a consumer has already is not asked for again."""
-    for change in plan.needed:
-        for key in sorted(change.touched & change.amounts.keys()):
+def _poor_pieces(plan: ClaimPlan, guarded: Guarded, reshaped: Collection[Key]) -> Iterator[dict[str, t.Any]]:
+    """Return what is wrong with each amount by itself; what a consumer has already is not asked for again, but of reshaped inventories."""
+    for change in plan.changes:
+        for key in sorted((change.touched | set(reshaped)) & change.amounts.keys()):
             says = _why_no_piece(change.amounts[key], guarded.stocks.get(key))
             if says:
                 reason = "piece" if key in guarded.stocks else "no_inventory"

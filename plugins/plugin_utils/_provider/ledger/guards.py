@@ -15,16 +15,23 @@ Every change takes its guards in one order: topology, consumers by UUID, provide
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ....module_utils._data.errors import NoSolution
 from ..._common.libraries import sa
-from .read import Consumer, Holding
+from .read import Consumer, Holding, batches
 from .retry import LostRace
 from .statements import Statement
 from .tables import consumers, providers, topology
 
 _RAISE_TOPOLOGY = Statement(sa.update(topology).values(generation=topology.c.generation + 1))
+_RAISE_GONE = Statement(
+    sa.update(topology)
+    .where(topology.c.gone_generation < sa.bindparam("generation", type_=sa.BigInteger))
+    .values(gone_generation=sa.bindparam("generation", type_=sa.BigInteger))
+)
+_GONE = Statement(sa.select(topology.c.gone_generation))
+_BEGIN_ABOVE = sa.update(providers).values(generation=sa.bindparam("first", type_=sa.BigInteger))
 _RAISE_ANY_PROVIDER = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(generation=providers.c.generation + 1)
 _RAISE_PROVIDER = Statement(_RAISE_ANY_PROVIDER)
 _RAISE_EXPECTED_PROVIDER = Statement(_RAISE_ANY_PROVIDER.where(providers.c.generation == sa.bindparam("expected")))
@@ -61,6 +68,20 @@ class GenerationMoved(NoSolution):
 def guard_topology(connection: sa.Connection) -> None:
     """From here to the end of the transaction no other one moves a provider below another."""
     _RAISE_TOPOLOGY.change(connection, {})
+
+
+def remember_gone(connection: sa.Connection, numbers: Collection[int]) -> None:
+    """Have new providers begin above the generations of these guarded ones, which go or lose their names; the topology is guarded."""
+    for part in batches(numbers):
+        highest = connection.scalar(sa.select(sa.func.max(providers.c.generation)).where(providers.c.id.in_(part)))
+        _RAISE_GONE.change(connection, {"generation": highest or 0})
+
+
+def begin_above_gone(connection: sa.Connection, uuids: Collection[str]) -> None:
+    """Give new providers, whose rows nobody else can make by now, a generation that no provider of their UUID or name has had."""
+    ((gone,),) = _GONE.rows(connection, {})
+    for part in batches(uuids if gone else ()):
+        connection.execute(_BEGIN_ABOVE.where(providers.c.uuid.in_(part)), {"first": gone + 1})
 
 
 def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None]) -> None:

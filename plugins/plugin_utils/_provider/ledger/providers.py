@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.errors import InputError, Mistakes
 from ..._common.libraries import sa
 from ..world.model import inventory_warnings
 from ..world.names import SHARING_TRAIT
 from .changes import ProviderChange, ProvidersChanged
-from .guards import guard_providers, guard_topology
+from .guards import begin_above_gone, guard_providers, guard_topology, remember_gone
 from .import_world import ensure_aggregates, ensure_names
 from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
 from .read import StoredProvider, batches, read_children, read_providers, read_users, run_batches
@@ -33,7 +33,22 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
 
     Raises InputError (unknown parent, name taken, loop), StillInUse, GenerationMoved, LostRace.
     """
-    asked, stored = changes, _find(connection, changes)
+    stored = _find(connection, changes)
+    try:
+        return _put(connection, changes, stored)
+    except InputError:
+        # Another writer may have come in between two reads: its provider is no mistake of this call.
+        if _identities(_find(connection, changes)) != _identities(stored):
+            raise LostRace from None
+        raise
+
+
+def _identities(stored: Mapping[str, StoredProvider]) -> dict[str, tuple[int, str, str | None]]:
+    return {reference: (provider.id, provider.name, provider.parent) for reference, provider in stored.items()}
+
+
+def _put(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> ProvidersChanged:
+    asked = changes
     changes = _from_now_on(asked, stored)
     _refuse_taken_names(connection, changes, stored)
     parents = wanted_parents(connection, changes, stored)
@@ -41,12 +56,13 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
     ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
     ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
     ensure_aggregates(connection, {uuid: name for change in changes for uuid, name in change.aggregate_names.items()})
-    if moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents):
+    if moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents) or _renamed(changes, stored):
         guard_topology(connection)
         stored = _find(connection, changes)
     moved = moved_numbers(stored, parents)
     refuse_loops(connection, changes, stored, parents)
     held = _guard(connection, changes, stored, parents)
+    remember_gone(connection, _renamed(changes, stored))
     _insert_new(connection, changes, stored)
     guarded = _find(connection, changes)
     changes = _from_now_on(asked, guarded)
@@ -71,9 +87,12 @@ def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange
     Raises StillInUse for providers with children that stay, or with allocations, GenerationMoved, LostRace.
     """
     found = _find(connection, changes)
+    if found:
+        guard_topology(connection)
     guard_providers(connection, {found[c.reference].id: c.generation for c in changes if c.reference in found})
     leaving = {provider.id: provider for provider in found.values()}
     _refuse_if_used(connection, leaving)
+    remember_gone(connection, leaving)
     for table in (inventories, provider_traits, provider_aggregates):
         for part in batches(leaving):
             connection.execute(sa.delete(table).where(table.c.provider_id.in_(part)))
@@ -149,15 +168,19 @@ def _differs(change: ProviderChange, provider: StoredProvider, parents: Mapping[
 
 
 def _insert_new(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
-    new = [change for change in changes if change.reference not in stored]
-    run_batches(
-        connection, sa.insert(providers), ({"uuid": change.uuid_among(stored), "name": change.name, "generation": 0} for change in new)
-    )
+    new = {change.uuid_among(stored): change.name for change in changes if change.reference not in stored}
+    run_batches(connection, sa.insert(providers), ({"uuid": uuid, "name": name, "generation": 0} for uuid, name in new.items()))
+    begin_above_gone(connection, new)
+
+
+def _renamed(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> dict[int, str]:
+    """Return the new names of the stored providers that lose theirs, by number."""
+    known = [(stored[change.reference], change.name) for change in changes if change.reference in stored]
+    return {provider.id: name for provider, name in known if name is not None and name != provider.name}
 
 
 def _rename(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
-    renamed = [(guarded[change.reference], change.name) for change in changes if change.name not in (None, guarded[change.reference].name)]
-    run_batches(connection, _RENAME, ({"number": provider.id, "called": name} for provider, name in renamed))
+    run_batches(connection, _RENAME, ({"number": number, "called": name} for number, name in _renamed(changes, guarded).items()))
 
 
 def _write_sets(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:

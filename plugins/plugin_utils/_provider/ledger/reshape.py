@@ -65,7 +65,13 @@ def reshape(
     ]
     write_inventories(connection, widened)
     guarded = read_guarded(connection, {*plan.providers, *differing})
-    settle(connection, plan, consumers, guarded)
+    reshaped = {
+        (provider.id, resource_class)
+        for name, provider in stored.items()
+        for resource_class, inventory in inventories[name].items()
+        if _present(provider).get(resource_class) != inventory
+    }
+    settle(connection, plan, consumers, guarded, reshaped)
     write_inventories(connection, [(provider, inventories[name]) for name, provider in read_providers(connection, inventories).items()])
     uuids = {**plan.uuids, **{provider.id: provider.uuid for provider in stored.values()}}
     names = {**plan.names, **{provider.id: provider.name for provider in stored.values()}}

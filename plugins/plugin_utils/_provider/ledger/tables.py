@@ -47,6 +47,8 @@ topology = sa.Table(
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("generation", sa.BigInteger, nullable=False),
+    # No provider that is gone, or has lost its name, had a higher generation; new ones begin above it.
+    sa.Column("gone_generation", sa.BigInteger, nullable=False, server_default="0"),
     comment="One row, which every re-parenting writes first: two of them at once cannot make a loop",
     **_OPTIONS,
 )

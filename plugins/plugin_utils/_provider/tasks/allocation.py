@@ -137,7 +137,9 @@ def _seen(index: Index, root: int, candidate: Candidate) -> list[Seen]:
 def _seen_at(index: Index, position: int) -> Seen:
     provider = index.providers[position]
     above = tuple(index.uuids[place] for place in index.ancestors(position))
-    return Seen(provider.uuid, provider.name, provider.generation, above, index.traits_of(position), index.aggregates_of(position))
+    return Seen(
+        provider.key, provider.uuid, provider.name, provider.generation, above, index.traits_of(position), index.aggregates_of(position)
+    )
 
 
 _OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation", "take_over")

@@ -207,3 +207,44 @@ def test_a_way_up_that_ends_nowhere_is_told_instead_of_followed_for_ever(unaudit
     with pytest.raises(Unavailable, match=r"below a parent that is not there \(row 99\); an audit names them"):
         unaudited.put({"name": "c", "parent": "b"})
     assert len(unaudited.world.providers) == 2
+
+
+@pytest.mark.parametrize("uuids", [(None, None), (None, OTHER), (AGGREGATE, OTHER)])
+def test_a_provider_that_is_registered_again_has_no_generation_of_before(bench, uuids):
+    first, second = ({"name": "g", **({"uuid": uuid} if uuid else {})} for uuid in uuids)
+    bench.put({**first, "inventories": {"VCPU": 1}})
+    for total in (2, 3):
+        bench.put({"name": "g", "inventories": {"VCPU": total}})
+    seen = bench.generations["g"]
+    bench.remove("g")
+    bench.put({**second, "inventories": {"VCPU": 64}})
+    for generation in range(seen + 1):
+        with pytest.raises(GenerationMoved):
+            bench.put({"name": "g", "inventories": {"VCPU": 1}, "generation": generation})
+    assert bench.generations["g"] > seen
+    assert by_name(bench)["g"].inventories == {"VCPU": Inventory(64)}
+
+
+def test_a_new_provider_of_a_name_that_another_has_lost_has_no_generation_of_before(bench):
+    bench.put({"name": "g", "uuid": OTHER, "inventories": {"VCPU": 1}})
+    bench.put({"name": "g", "inventories": {"VCPU": 2}})
+    bench.put({"uuid": OTHER, "name": "h"})
+    bench.put({"name": "g", "inventories": {"VCPU": 64}})
+    for generation in range(3):
+        with pytest.raises(GenerationMoved):
+            bench.put({"name": "g", "inventories": {"VCPU": 1}, "generation": generation})
+
+
+def test_a_provider_that_another_writer_registers_between_two_reads_is_no_mistake(bench, monkeypatch):
+    """As at READ COMMITTED: the first read does not see it yet."""
+    read = providers.read_providers
+    reads = []
+
+    def late(connection, references):
+        found = read(connection, references)
+        reads.append(1)
+        return {} if len(reads) == 1 else found
+
+    bench.put({"name": "same", "inventories": {"VCPU": 4}})
+    monkeypatch.setattr(providers, "read_providers", late)
+    assert not bench.put({"name": "same", "inventories": {"VCPU": 4}}).changed

@@ -72,3 +72,14 @@ def test_generations_and_unknown_providers(flat_host):
         run(flat_host, NESTED, {}, {"numa0": 7})
     with pytest.raises(NoSolution, match="there is no provider numa2"):
         run(flat_host, {"numa2": {}}, {})
+
+
+@pytest.mark.parametrize("form", [{"max_unit": 3}, {"min_unit": 5}, {"step_size": 3}])
+def test_what_a_consumer_declares_again_must_fit_the_new_form(flat_host, form):
+    held = {"host": {"VCPU": 4, "DISK_GB": 10}}
+    with pytest.raises(ClaimRefused) as error:
+        run(flat_host, {"host": {"VCPU": {"total": 8, **form}, "DISK_GB": 100}}, {"x": held})
+    assert [(entry["resource_class"], entry["reason"]) for entry in error.value.conflict["refused"]] == [("VCPU", "piece")]
+    flat_host.put({"name": "host", "inventories": {"VCPU": {"total": 8, **form}, "DISK_GB": 100}})
+    assert not flat_host.claim(("x", held)).changed, "whoever has something keeps it"
+    flat_host.put({"name": "host", "inventories": {"VCPU": 8, "DISK_GB": 100}})

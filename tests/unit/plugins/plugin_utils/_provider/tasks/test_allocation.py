@@ -221,3 +221,26 @@ def test_what_is_missing_or_out_of_bounds_is_told(arguments, place):
     with pytest.raises(InputError) as error:
         run(**{"world": FULL, **arguments})
     assert [mistake.place for mistake in error.value.mistakes] == [place]
+
+
+@pytest.mark.parametrize("again", [[], ["CUSTOM_1"]])
+def test_a_host_that_is_replaced_between_search_and_claim_is_not_taken_for_the_old_one(hosts, again, monkeypatch):
+    request = wants(1, groups={"": {"resources": {"VCPU": 1}, "required": ["CUSTOM_1"]}})
+    claim_first = placing.claim_first
+    kept = []
+
+    def replaced(ledger, claims):
+        if not kept:
+            kept.append(1)
+            hosts.put({"name": "last", "inventories": {"VCPU": 1}})
+            hosts.remove("host1")
+            hosts.put({"name": "host1", "inventories": {"VCPU": 4}, "traits": again})
+        return claim_first(ledger, claims)
+
+    monkeypatch.setattr(placing, "claim_first", replaced)
+    if again:
+        assert place(hosts, "vm", request).chosen.claimed.changed
+    else:
+        with pytest.raises(NoSolution):
+            place(hosts, "vm", request)
+    assert hosts.used == ({("host1", "VCPU"): 1} if again else {})
