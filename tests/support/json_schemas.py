@@ -15,9 +15,9 @@ import sys
 
 from ansible_collections.bareon.allocator.plugins.module_utils._data.containers import MappingOf, Row, Table
 from ansible_collections.bareon.allocator.plugins.module_utils._data.kinds import Text
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.table import STATIC
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.eligible import ELIGIBLE
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.values import SPACES
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.table import STATIC
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import CLUSTER
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import WORLD
 

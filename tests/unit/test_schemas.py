@@ -15,13 +15,10 @@ import jsonschema
 import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
-from ansible_collections.bareon.allocator.plugins.module_utils._schema import static as host_reader
-from ansible_collections.bareon.allocator.plugins.module_utils._schema.methods import METHOD_KEYS
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.table import STATIC
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
@@ -71,18 +68,6 @@ def test_plans_are_valid_static_schemas() -> None:
         except InputError:
             continue
         check.validate(plan["schema"])
-
-
-def test_a_static_schema_has_the_keys_that_the_host_reads() -> None:
-    tables = {row.name: row.kind._kind for row in STATIC.rows}
-    inner = {
-        name: next(row.kind._kind for row in tables[outer].rows if row.name == name)
-        for outer, name in (("parteds", "partitions"), ("fss", "subvolumes"))
-    }
-    assert set(METHOD_KEYS) == set(next(row.kind for row in tables["luks"].rows if row.name == "unlock")._list._kind.keys)
-    assert {name: set(keys) for name, keys in host_reader._KEYS.items()} == {
-        name: set(table.keys) for name, table in {**tables, **inner}.items()
-    }
 
 
 @pytest.mark.parametrize("options", [{}, {"extags": True, "loctags": True, "odd": True, "template": "mixed"}])

@@ -9,21 +9,34 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from .._schema.fields import Item, Mistakes
-from .._schema.methods import read_methods
+from .._data.containers import ListOf, Row, Table, Values
+from .._data.errors import Mistakes
+from .._data.kinds import Anything, Text
 from .._schema.static import SchemaMistakes
+from .._schema.unlock import Unlock
 from .._steps.luks import Key, key_of
 from .._storage.recovery_key import is_recovery_key
 from .changes import BEGIN, Container, HandOver, Request
 
-_KEYS = ("name", "device", "node", "uuid", "names", "unlock")
+_CONTAINER = Table(
+    "a container",
+    [
+        Row("name", Text(filled=True), "What it is opened as; by default its device."),
+        Row("device", Text(filled=True), "What it lies on, as the layout calls it.", required=True),
+        Row("node", Text(filled=True), "The node of that on this host."),
+        Row("uuid", Anything(), "The UUID of its header."),
+        Row("names", Anything(), "Other names of the device."),
+        Row("unlock", Unlock(), "What opens it, each by itself; may be empty.", required=True),
+    ],
+)
+_CONTAINERS = ListOf(_CONTAINER, "containers")
 
 
 def request_of(params: Mapping[str, t.Any]) -> Request:
     """Return the request of the module's parameters; raises SchemaMistakes."""
-    mistakes: Mistakes = []
-    given = Item({"containers": params["containers"]}, "", ("containers",), mistakes)
-    containers = tuple(_container(item) for item in given.items("containers", _KEYS))
+    wrong = Mistakes()
+    containers = tuple(map(_container, _CONTAINERS.read_nested(params["containers"], "containers", wrong)))
+    mistakes = list(map(str, wrong.found()))
     key = key_of(params)
     old_key = Key((params["luks_old_key"] or "").encode(), params["luks_old_key_file"])
     names = [container.name for container in containers]
@@ -46,7 +59,7 @@ def request_of(params: Mapping[str, t.Any]) -> Request:
     )
 
 
-def _hand_over(values: Mapping[str, t.Any], mistakes: Mistakes) -> HandOver:
+def _hand_over(values: Mapping[str, t.Any], mistakes: list[str]) -> HandOver:
     """Return what the controller hands over; there is none where the module is run without its action plugin."""
     keys, earlier = values.get("recovery_keys") or {}, values.get("earlier_keys") or {}
     for option, given in (("recovery_keys", keys), ("earlier_keys", earlier)):
@@ -55,9 +68,6 @@ def _hand_over(values: Mapping[str, t.Any], mistakes: Mistakes) -> HandOver:
     return HandOver(values.get("part") or BEGIN, keys, earlier, bool(values.get("written")), added)
 
 
-def _container(item: Item) -> Container:
-    device = item.text("node", item.text("device"))
-    methods = read_methods(item)
-    if not item.has("unlock"):
-        item.mistake("unlock", "is missing; a list of methods is needed, which may be empty")
-    return Container(item.text("name", device), device, methods)
+def _container(values: Values) -> Container:
+    device = values["node"] or values["device"]
+    return Container(values["name"] or device, device, values["unlock"])

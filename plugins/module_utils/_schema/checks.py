@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .._storage import gpt
 from .._storage.units import MIB
@@ -22,12 +22,12 @@ from .model import (
 )
 
 
-def check_layout(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
-    """Give every mistake; `physical` are the places of physical volumes by device."""
+def check_layout(layout: Layout) -> Iterator[str]:
+    """Give every mistake, with its place before it."""
     for disk in layout.disks:
         yield from _check_disk(disk)
     yield from _check_names(layout)
-    yield from _check_references(layout, physical)
+    yield from _check_references(layout)
     yield from _check_uses(layout)
     yield from _check_caches(layout)
     yield from _check_mounts(layout)
@@ -70,7 +70,7 @@ def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[str]:
             yield f"{place}.{key}: {name} is already that of {first[name]}"
 
 
-def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[str]:
+def _check_references(layout: Layout) -> Iterator[str]:
     for array in layout.arrays:
         for device in (*array.members, *array.spares):
             yield from _has_to_be(layout, f"{array.place}.devices", device, "a partition", DesiredPartition)
@@ -84,7 +84,7 @@ def _check_references(layout: Layout, physical: Mapping[str, str]) -> Iterator[s
             DesiredArray,
             DesiredVolume,
         )
-    for device, place in physical.items():
+    for device, place in ((volume.device, volume.place) for volume in layout.physical):
         what = "a partition, an array, or a LUKS container on one"
         yield from _has_to_be(layout, f"{place}.name", device, what, DesiredPartition, DesiredArray, DesiredContainer)
         thing = layout.thing(device)

@@ -4,7 +4,9 @@
 
 """The desired layout: what the explicit static schema asks for, checked. Sizes and positions are bytes.
 
-Devices are named as in the schema; every name is that of exactly one thing in the layout.
+Devices are named as in the schema; every name is that of exactly one thing in the layout. `space` is the id of the space of the dynamic
+schema that a thing is of; where the schema has none, the last part of the thing's own name. Options of mounts and of crypttab are texts,
+as the schema has them.
 """
 
 from __future__ import annotations
@@ -37,11 +39,19 @@ class DesiredPartition:
     keep_data: bool = False
     purpose: str = ""
     """What `uuid` follows from, with the disk; empty where the schema has it."""
+    space: str = ""
+    named: bool = False
+    """Whether `label` is in the schema; else it follows from the space."""
 
     @property
     def end(self) -> int:
         """Where it ends, exclusively."""
         return self.start + self.size
+
+    @property
+    def boots(self) -> bool:
+        """Whether a BIOS is to start from it, by the flag that is called legacy_boot."""
+        return self.attrs is not None
 
     @property
     def unfinished(self) -> str:
@@ -65,6 +75,13 @@ class DesiredDisk:
     partitions: tuple[DesiredPartition, ...]
     table: str = ""
     """The GUID of its table: of the one that is there and stays, or of a new one."""
+    boots: bool = False
+    """Whether the machine starts from it."""
+
+    @property
+    def name(self) -> str:
+        """A short name: the last part of its device."""
+        return self.device.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)
@@ -79,6 +96,10 @@ class DesiredArray:
     spares: tuple[str, ...] = ()
     metadata: str = "1.2"
     keep_data: bool = False
+    space: str = ""
+    default_metadata: bool = False
+    """Whether the schema leaves the version of the metadata open."""
+    in_mdadm_conf: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,11 +111,16 @@ class DesiredContainer:
     below: str
     keep_data: bool = False
     unlock: tuple[Method, ...] = ()
+    space: str = ""
+    key_file: str = ""
+    """The key file in its line of crypttab: empty where the schema has none, `none` to take it away."""
+    crypttab_options: str = ""
+    in_crypttab: bool = True
 
     @property
     def device(self) -> str:
         """The node it is opened as."""
-        return f"/dev/mapper/{self.name}"
+        return f"{lvm.MAPPER}{self.name}"
 
 
 @dataclass(frozen=True)
@@ -104,6 +130,7 @@ class DesiredPhysicalVolume:
     device: str
     metadata_size: int = 0
     metadata_copies: int = 1
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +143,7 @@ class DesiredGroup:
     keep_data: bool = False
     extent: int = lvm.EXTENT * MIB
     """Of one that is made; one that is there keeps its own."""
+    space: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +156,9 @@ class DesiredPool:
     size: int
     metadata: int
     chunk: int
+    space: str = ""
+    default_metadata: bool = False
+    """Whether the schema leaves the room for metadata open."""
 
     @property
     def device(self) -> str:
@@ -145,6 +176,7 @@ class DesiredCache:
     origin: str
     device: str
     mode: str
+    space: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,6 +193,7 @@ class DesiredVolume:
     keep_data: bool = False
     may_shrink: bool = False
     pool: str = ""
+    space: str = ""
 
     @property
     def device(self) -> str:
@@ -181,6 +214,7 @@ class DesiredSubvolume:
     name: str
     limit: t.Optional[int] = None
     mount: str = "none"
+    mount_options: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,6 +233,11 @@ class DesiredFilesystem:
     more: tuple[str, ...] = ()
     """The other devices of a Btrfs on several; `level` says how it lies on them."""
     level: str = ""
+    space: str = ""
+    mount_options: str = ""
+    make_text: str = ""
+    """The options of mkfs, as the schema has them."""
+    in_fstab: bool = True
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -250,6 +289,7 @@ class DesiredZpool:
     logs: tuple[DesiredVdev, ...] = ()
     caches: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
+    space: str = ""
 
     @property
     def data_devices(self) -> tuple[str, ...]:
@@ -290,6 +330,8 @@ class Layout:
     pools: tuple[DesiredPool, ...] = ()
     caches: tuple[DesiredCache, ...] = ()
     zpools: tuple[DesiredZpool, ...] = ()
+    physical: tuple[DesiredPhysicalVolume, ...] = ()
+    """All physical volumes, those of groups as well."""
 
     def partitions(self) -> Iterator[DesiredPartition]:
         """Give all partitions."""

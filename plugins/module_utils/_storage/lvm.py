@@ -14,6 +14,9 @@ LARGEST_EXTENT = 16 * 1024
 PV_HEAD = 1
 """MiB before the first extent of a PV (`pe_start` of a default `pvcreate`)."""
 
+MAPPER = "/dev/mapper/"
+"""The folder of the nodes of volumes and LUKS containers."""
+
 UNFINISHED = "bareon.unfinished"
 """The tag of a logical volume that is not complete yet: what is in it is our own work and may be made again."""
 
@@ -33,7 +36,7 @@ def is_extent(size: int) -> bool:
 
 def mapper_node(group: str, name: str) -> str:
     """Return the device-mapper node of a logical volume; dashes of names are doubled."""
-    return f"/dev/mapper/{group.replace('-', '--')}-{name.replace('-', '--')}"
+    return f"{MAPPER}{group.replace('-', '--')}-{name.replace('-', '--')}"
 
 
 @reads("LVM")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from ...module_utils._data.containers import Row, Table, Values
 from ...module_utils._data.errors import Mistakes
+from ...module_utils._schema.table import STATIC
 from ...module_utils._storage import lvm, overhead, thin
 from ...module_utils._storage.raid import RaidLevel, data_legs, least_legs
-from .._disk.static.table import STATIC
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from ....module_utils._data.containers import ListOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Text, Whole
 from ....module_utils._data.words import listed
+from ....module_utils._schema.table import STATIC
 from ..._common.table import table
 from ..known_hardware import FACT
 from ..schema.hardware import parse_hardware
-from ..static.table import STATIC
 from .compare import Plain, compare
 from .findings import ORDER, Finding, State
 

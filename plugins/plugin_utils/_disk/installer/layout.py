@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ....module_utils._data.containers import Values
 from ....module_utils._data.errors import Mistakes
+from ....module_utils._schema.table import STATIC
 from ....module_utils._storage import gpt
 from ....module_utils._storage.btrfs import mount_options
 from ....module_utils._storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, fill
@@ -22,7 +23,6 @@ from ....module_utils._storage.lvm import EXTENT, mapper_node
 from ....module_utils._storage.options.words import wanted_words
 from ....module_utils._storage.unlock import Method
 from ....module_utils._storage.zfs import outer_first
-from ..static.table import STATIC
 
 _DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")
 

@@ -2,44 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The datasets and properties of a ZFS pool, as they are written."""
+"""The datasets of a ZFS pool, as they are written."""
 
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Mapping
 
 from ....module_utils._data.containers import ListOf, Row, Table, Values, refuse_doubles
 from ....module_utils._data.errors import Mistakes, Place, spelled
 from ....module_utils._data.kinds import Checked, Json, Kind, Size, shown
+from ....module_utils._schema.kinds import Properties
 from ....module_utils._storage import zfs
 from ....module_utils._storage.filesystems import SWAP
 from .mounts import Mount
-
-
-class Properties(Kind):
-    """Properties of ZFS by their names; on and off may be written as YAML's truths."""
-
-    wanted, blank = "properties of ZFS by their names, such as {compression: lz4, atime: off}", ()
-
-    def read(self, value: t.Any) -> tuple[tuple[str, str], ...]:
-        if not isinstance(value, Mapping):
-            self.refuse(value)
-        found = []
-        for name, given in value.items():
-            word = {True: "on", False: "off"}[given] if isinstance(given, bool) else str(given).strip()
-            says = zfs.why_no_property(str(name), word) if isinstance(given, (bool, int, str)) else f"{name} has {shown(given)}"
-            if says is not None:
-                raise ValueError(says)
-            found.append((str(name), word))
-        return tuple(sorted(found))
-
-    def json_schema(self) -> Json:
-        return {
-            "type": "object",
-            "propertyNames": {"pattern": f"^({zfs.PROPERTY_PATTERN})$", "not": {"enum": sorted({*zfs.OWN_KEYS, *zfs.NOT_HERE})}},
-            "additionalProperties": {"type": ["string", "integer", "boolean"]},
-        }
 
 
 def _why_no_dataset(text: t.Any) -> str:

@@ -19,12 +19,13 @@ from ....module_utils._data.containers import ListOf, Row, Table, Values
 from ....module_utils._data.errors import Mistakes, Place, suggest
 from ....module_utils._data.kinds import LARGEST_SIZE, Anything, Json, Kind, Text, Truth, Whole, Word, is_number, is_whole, shown
 from ....module_utils._data.units import SIZE_PATTERN, parse_mib
+from ....module_utils._schema.kinds import Properties
+from ....module_utils._schema.unlock import Unlock
 from ....module_utils._storage import cache, gpt, lvm, thin, zfs
 from ....module_utils._storage.filesystems import FILESYSTEMS, SPELLINGS
 from ....module_utils._storage.raid import RaidLevel
 from ..model import SpaceType
-from ..unlock import Unlock
-from .datasets import Datasets, Properties
+from .datasets import Datasets
 from .mounts import Mount
 from .subvolumes import Subvolumes
 

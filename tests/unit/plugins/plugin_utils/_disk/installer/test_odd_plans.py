@@ -21,7 +21,7 @@ Plain = dict[str, t.Any]
 
 # Letters that udev leaves in the names of links, and one that it writes as a number.
 ODD = r"/dev/disk/by-id/usb-Card_Reader#1+2=3@x\x20_0:0"
-NAMES = ["/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", ODD, "/dev/disk/by-id/it's $HOME"]
+NAMES = ["/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", ODD, "/dev/disk/by-id/it's$HOME"]
 SPACES: list[Plain] = [
     {
         "id": "a.b+c",
@@ -79,9 +79,7 @@ def test_fai_gives_the_shell_a_label_of_several_words_as_one() -> None:
     assert shlex.split(words) == ["-L", "my data"]
 
 
-@pytest.mark.parametrize(
-    ("disk", "says"), [(ODD, "cannot read the name"), (NAMES[2], "cannot read the name"), ("/dev/disk/by-id/a[1]", "name")]
-)
+@pytest.mark.parametrize(("disk", "says"), [(ODD, "cannot read the name"), (NAMES[2], "in the name"), ("/dev/disk/by-id/a[1]", "name")])
 def test_fai_refuses_names_that_its_grammar_cannot_hold(disk: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         written("fai", plan(disk, *SPACES[1:]), lossy=True)
@@ -147,7 +145,7 @@ def test_fai_refuses_what_the_shell_of_setup_storage_would_read(key: str) -> Non
     for words in SHELL:
         made = named(**{**HARMLESS, key: HARMLESS[key] + words})
         for lossy in (True, False):
-            with pytest.raises(InputError, match="shell|must have no spaces|options: "):
+            with pytest.raises(InputError, match="shell|must be|options: "):
                 write_plan(fai.TARGET, made, None, lossy=lossy, passphrase=None)
 
 

@@ -98,7 +98,7 @@ def test_the_host_refuses_what_it_cannot_make() -> None:
     (filesystem,) = schema["fss"]
     first, second = filesystem["devices"]
     for changes, said in (
-        ({"level": "raid5"}, "fss[0].level: must be one of raid0, raid1, raid10, not 'raid5'"),
+        ({"level": "raid5"}, "fss[0].level: is 'raid5'; must be one of raid0, raid1, raid10 (did you mean raid1?)"),
         ({"devices": [first]}, "fss[0].devices: raid1 needs at least 2 devices, not 1"),
         ({"devices": [second, first]}, f"fss[0].devices: has to begin with device, {first}"),
         ({"fs_type": "xfs"}, "fss[0].devices: only btrfs can lie on several devices, not xfs"),

@@ -155,7 +155,7 @@ def test_the_host_refuses_what_refers_to_nothing() -> None:
         ({"device": "/dev/x"}, "caches[0].device: /dev/x is not one of the pvnames of bulk"),
         ({"origin": "other"}, "caches[0].origin: there is no volume other in bulk that is in no thin pool"),
         ({"name": "mail"}, "caches[0].name: bulk has a volume mail already"),
-        ({"mode": "sometimes"}, "caches[0].mode: must be one of writethrough, writeback, not 'sometimes'"),
+        ({"mode": "sometimes"}, "caches[0].mode: is 'sometimes'; must be writethrough or writeback"),
     ):
         with pytest.raises(SchemaMistakes) as caught:
             parse_static_schema({**schema, "caches": [{**cache, **changes}]})

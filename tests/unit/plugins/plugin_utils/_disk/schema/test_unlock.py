@@ -108,7 +108,7 @@ def test_the_host_says_the_same_of_a_static_schema() -> None:
     with pytest.raises(SchemaMistakes) as error:
         parse_static_schema({**made, "luks": [{**container, "unlock": [{"method": "key_file"}, {"method": "smell"}]}]})
     assert error.value.mistakes == (
-        "luks[0].unlock[1].method: must be one of tpm2, tang, key_file, passphrase, recovery, not 'smell'",
+        "luks[0].unlock[1].method: is 'smell'; must be one of tpm2, tang, key_file, passphrase, recovery",
         "luks[0].unlock[0].path: is missing; key_file needs it",
     )
 

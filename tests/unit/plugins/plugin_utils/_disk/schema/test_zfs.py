@@ -207,15 +207,15 @@ def test_a_static_schema_is_read_strictly() -> None:
     for line in (
         "zpools[0].name: must be a letter",
         "zpools[0].mount: must be an absolute path",
-        "zpools[0].ashift: must be from 9 to 16, not 99",
+        "zpools[0].ashift: is 99; must be a whole number from 9 to 16",
         "zpools[0].vdevs[0].devices: raidz1 needs at least 3 devices, not 2",
-        "zpools[0].vdevs[1].type: must be one of stripe, mirror, raidz1, raidz2, raidz3, not 'log'",
+        "zpools[0].vdevs[1].type: is 'log'; must be one of stripe, mirror, raidz1, raidz2, raidz3",
         "zpools[0].properties: 'Bad' is no property",
-        "zpools[0].properties: the value of atime must be a word or a number, not a list",
+        "zpools[0].properties: the value of atime is a list; must be a word or a number",
         "zpools[0].datasets[0].name: must be a path of letters",
-        "zpools[0].datasets[0].quota: must be a whole number of at least 1, not 0",
-        "zpools[0].datasets[0].properties: must be a mapping of names to words, not a str",
-        "zpools[1].vdevs: has to be a list of at least one vdev",
+        "zpools[0].datasets[0].quota: is 0; must be a whole number, 1 or more",
+        "zpools[0].datasets[0].properties: is 'atime=off'; must be properties of ZFS by their names",
+        "zpools[1].vdevs: is missing; must be a list of vdevs, 1 or more",
     ):
         assert line in said, f"{line}\n{said}"
     twice = {**made, "zpools": [pool, {**pool, "mount": "/tank"}], "fss": [{"device": vdev["devices"][0], "fs_type": "ext4"}]}

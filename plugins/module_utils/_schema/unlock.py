@@ -2,16 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How LUKS is to be opened, `unlock: [{method, ...}]`: the same in the dynamic and in the static schema."""
+"""How LUKS is to be opened, `unlock: [{method, ...}]`: the same in dynamic and static schemas, and in the options of disk_keys."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._data.containers import ListOf, Row, Table
-from ...module_utils._data.errors import Mistakes, Place, spelled
-from ...module_utils._data.kinds import Json, Kind, Text, Truth, Whole, Word
-from ...module_utils._storage.unlock import KEYS_OF_METHODS, REQUIRED_KEYS, Method, doubles_in, method_of, mistakes_in
+from .._data.containers import ListOf, Row, Table
+from .._data.errors import Mistakes, Place, spelled
+from .._data.kinds import Json, Kind, Text, Truth, Whole, Word
+from .._storage.unlock import KEYS_OF_METHODS, REQUIRED_KEYS, Method, doubles_in, method_of, mistakes_in
 
 
 def _keys_of_methods() -> Json:
