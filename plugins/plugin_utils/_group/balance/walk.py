@@ -242,7 +242,7 @@ class Walk:
             (cost, kind, target)
             for block in evaluator.board.blocks(self.state, np.array([instance]))
             for kind, costs in evaluator.costs(self.evaluated(evaluator), block, self.price()).items()
-            for cost, target in (zip(costs[0].tolist(), targets) if costs.ndim > 1 else ((float(costs[0]), NOWHERE),))
+            for cost, target in zip(costs[0].tolist(), [NOWHERE] if kind == MoveKind.FAILOVER else targets)
             if np.isfinite(cost)
         ]
         return sorted(found, key=lambda place: place[0])

@@ -8,8 +8,9 @@ In comes a state with a scorer, the bounds of limits and the prices of moves; ou
 where a limit is in the way, and the best one of each instance. What is done with them is the search's affair
 (group/balance).
 
-Arrays over a block of R instances and T targets are [R, T]; p, s and t are an instance's primary, its secondary and the
-target. In reading order: board (blocks and targets), spreads, reserves, penalties (the parts of the score after each
-move), limits (which moves keep all limits), moves (the evaluator that adds this up), exchanges (two instances that
+Arrays over a block of R instances and T targets are [R, T]; p, s and t are an instance's primary, its secondary and the target.
+
+In reading order: effects (what kinds of moves do to nodes), board (blocks and targets), spreads, reserves, penalties (the parts of the
+score after each move), limits (which moves keep all limits), moves (the evaluator that adds this up), exchanges (two instances that
 change places), price (data copied and primaries moved). After the neighbourhood of Ganeti's hbal.
 """

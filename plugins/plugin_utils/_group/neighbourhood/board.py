@@ -8,11 +8,13 @@
     board.blocks(state, instances)                # [Block], each of instances that all are mirrored, or all are not
     kept = KeptMemory.of(state, board, block)     # what nodes would keep for failovers after each kind of move
 
-Arrays over a block are [R] or, with a target, [R, T]: R instances, T online nodes of the group. The kinds of moves are
+Arrays over a block are [R, T], or [R, 1] where the target does not matter: R instances, T online nodes of the group. The kinds of moves are
 those of Ganeti's hbal; p and s are an instance's primary and secondary, t is the target:
 
     failover (s, p)   replace_secondary (p, t)   replace_and_failover (t, p)   replace_primary (t, s)
     failover_and_replace (s, t)                  failover_to_any (t), for instances on shared storage
+
+What they do to each node is data (effects.py).
 """
 
 from __future__ import annotations
@@ -26,14 +28,8 @@ from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
+from .effects import MIRRORED_KINDS, OTHER_KINDS, Node, Part, Role
 
-WITH_TARGET = (
-    MoveKind.REPLACE_SECONDARY,
-    MoveKind.REPLACE_AND_FAILOVER,
-    MoveKind.REPLACE_PRIMARY,
-    MoveKind.FAILOVER_AND_REPLACE,
-)
-"""The kinds of a mirrored instance that have a target, in the order in which hbal tries them."""
 BLOCK_CELLS = 65536
 """How many instances times targets are looked at in one go: temporaries of half a MiB stay in a core's cache."""
 
@@ -50,6 +46,11 @@ class Block:
     def mirrored(self) -> bool:
         """Whether these have secondaries."""
         return bool(len(self.secondary)) and self.secondary[0] != NOWHERE
+
+    @property
+    def kinds(self) -> tuple[MoveKind, ...]:
+        """Return the kinds of moves that these can make."""
+        return MIRRORED_KINDS if self.mirrored else OTHER_KINDS
 
     @functools.cached_property
     def order(self) -> Integers:
@@ -112,20 +113,16 @@ def _columns(targets: Integers, nodes: int) -> Integers:
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """MiB that a node keeps for the failure of the worst other node, after each kind of move of a mirrored instance."""
+    """MiB that a node keeps for the failure of the worst other node, by what a mirrored instance makes of it: [R, 1] or [R, T]."""
 
-    secondary_without: Floats
-    """[R]: s, once the instance has left it."""
-    primary_after_failover: Floats
-    """[R]: p as the secondary of s."""
-    target_of_primary: Floats
-    """[R, T]: t as the secondary of p."""
-    target_of_secondary: Floats
-    """[R, T]: t as the secondary of s."""
-    primary_of_target: Floats
-    """[R, T]: p as the secondary of t."""
-    secondary_of_target: Floats
-    """[R, T]: s as the secondary of t instead of p."""
+    now: Floats
+    """[N]: what is kept now."""
+    nodes: dict[Node, Integers]
+    """The positions of p and s, [R], and of the targets, [T]."""
+    secondary_of: dict[tuple[Node, Node], Floats]
+    """What the first node keeps as the secondary of the second."""
+    without: Floats
+    """What s keeps when it is the secondary no more."""
 
     @classmethod
     def of(cls, state: ClusterState, board: Board, block: Block) -> KeptMemory:
@@ -147,14 +144,24 @@ class KeptMemory:
         for_target += amount
         instead = left.take(targets, axis=1)
         instead += amount
-        return cls(
-            secondary_without=without,
-            primary_after_failover=np.maximum(state.reserved[primary], state.peers[primary, secondary] + memory),
-            target_of_primary=np.maximum(here, of_primary, out=of_primary),
-            target_of_secondary=np.maximum(here, of_secondary, out=of_secondary),
-            primary_of_target=np.maximum(state.reserved[primary][:, None], for_target, out=for_target),
-            secondary_of_target=np.maximum(without[:, None], instead, out=instead),
-        )
+        after_failover = np.maximum(state.reserved[primary], state.peers[primary, secondary] + memory)
+        secondary_of = {
+            (Node.P, Node.S): after_failover[:, None],
+            (Node.T, Node.P): np.maximum(here, of_primary, out=of_primary),
+            (Node.T, Node.S): np.maximum(here, of_secondary, out=of_secondary),
+            (Node.P, Node.T): np.maximum(state.reserved[primary][:, None], for_target, out=for_target),
+            (Node.S, Node.T): np.maximum(without[:, None], instead, out=instead),
+        }
+        return cls(state.reserved, {Node.P: primary, Node.S: secondary, Node.T: targets}, secondary_of, without[:, None])
+
+    def at(self, node: Node, was: Part, becomes: Part) -> Floats:
+        """Return what a node keeps; [1, T] or [R, 1] where that does not change."""
+        if becomes.other is not None and becomes.role == Role.SECONDARY:
+            return self.secondary_of[node, becomes.other]
+        if was.role == Role.SECONDARY:
+            return self.without
+        kept = self.now[self.nodes[node]]
+        return kept[None] if node == Node.T else kept[:, None]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import LIMITED, TOLERANCE, capacity, counted_as_used
 from .board import Block, Board
+from .effects import Node, Part, Role, combined
 from .price import PlacementPrice
 
 _WEIGHT = 1e5
@@ -108,22 +109,21 @@ class MovedExcess:
         return cls(float(now.sum()), over, now, sizes, counted_as_used(facts.as_primary)[rows], counted_as_used(facts.as_secondary)[rows])
 
     def changes(self, block: Block, targets: Integers) -> dict[MoveKind, Floats]:
-        """Return the change of what is broken by every kind of move: [R, T] or, for failover, [R]."""
-        first, second = self.as_primary[:, block.instances], self.as_secondary[:, block.instances]
-        leaves = self._at(block.primary, -first)[:, None]
-        primary_at_t = self._at_targets(targets, first)
-        if not block.mirrored:
-            return {MoveKind.FAILOVER_TO_ANY: leaves + primary_at_t}
-        swapped, promoted = self._at(block.primary, second - first), self._at(block.secondary, first - second)
-        left = self._at(block.secondary, -second)[:, None]
-        secondary_at_t = self._at_targets(targets, second)
-        return {
-            MoveKind.FAILOVER: swapped + promoted,
-            MoveKind.REPLACE_SECONDARY: left + secondary_at_t,
-            MoveKind.REPLACE_AND_FAILOVER: left + swapped[:, None] + primary_at_t,
-            MoveKind.REPLACE_PRIMARY: leaves + primary_at_t,
-            MoveKind.FAILOVER_AND_REPLACE: leaves + promoted[:, None] + secondary_at_t,
+        """Return the change of what is broken by every kind of move: [R, T] or, where no target matters, [R, 1]."""
+        rows = block.instances
+        needs = {
+            Role.NONE: np.zeros((len(self.over), len(rows))),
+            Role.PRIMARY: self.as_primary[:, rows],
+            Role.SECONDARY: self.as_secondary[:, rows],
         }
+
+        def at(node: Node, was: Part, becomes: Part) -> Floats:
+            more = needs[becomes.role] - needs[was.role]
+            if node == Node.T:
+                return self._at_targets(targets, more)
+            return self._at(block.primary if node == Node.P else block.secondary, more)[:, None]
+
+        return combined(block.kinds, at, np.add)
 
     def _at(self, nodes: Integers, more: Floats) -> Floats:
         """Return [R]: the change at the node of each row when it carries so much more, [K, R]."""

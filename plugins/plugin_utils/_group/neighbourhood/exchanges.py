@@ -18,23 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from .board import BLOCK_CELLS, Board
+from .effects import Role
 from .excess import Mending
 from .moves import Evaluation
 from .price import PlacementPrice
-
-
-class Role(StrEnum):
-    """Which of their nodes two instances exchange."""
-
-    PRIMARY = "primary"
-    SECONDARY = "secondary"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 """Which single moves keep all limits, as arrays of truth over a block.
 
     limits = MovedLimits(state, board, rules)
-    limits.allowed(block, kept, needs)      # {kind: [R, T] or, for failover, [R]}
+    limits.allowed(block, kept, needs)      # {kind: [R, T] or, where no target matters, [R, 1]}
 
 How far limits may be used is told by the bounds of metrics/limits.py: those of hbal leave one MiB; those of a start keep
 what is broken there from getting worse, and let nothing else be broken, so that every state on the way is as good as it.
@@ -21,6 +21,7 @@ from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import REDUNDANCY, Bounds, can_run, joins, pool_rows
 from .board import Block, Board, KeptMemory, Needs
+from .effects import Node, Part, Role, combined
 
 
 @dataclass(frozen=True)
@@ -60,41 +61,62 @@ class MovedLimits:
         self._keepable = state.quantities[Quantity.MEMORY] + rules.bounds.most[REDUNDANCY]
         self._excused = state.fails_n1 & rules.like_hbal
         self._planned = state.facts.forthcoming
-        self._dark = state.dark
         self._apart = rules.apart
         self._rescued = state.offline & rules.like_hbal | state.dark & rules.rescues | state.drained & rules.empties
 
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
         """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
-        state, targets = self._state, self._board.targets
-        p, s = block.primary, block.secondary
-        rescued = self._rescued[p]
-        is_dark = self._dark[p] & (not self._like_hbal)
-        passes = self._accepted(p, targets) | is_dark[:, None]
+        targets = self._board.targets
+        rescued = self._rescued[block.primary][:, None]
         stored, pressed = self._storage_at(block, needs, targets), self._pressure_at(block, needs, targets)
         hard, soft = self._primary_at(block, needs, targets, stored, pressed)
-        primary_at_t = hard & (soft | rescued[:, None])
+        to_t = self._accepted(block.primary, targets) | self._is_dark(block)
         if kept is None:
-            return {MoveKind.FAILOVER_TO_ANY: primary_at_t & passes}
+            return {MoveKind.FAILOVER_TO_ANY: hard & (soft | rescued) & to_t}
+        rescued_mirror = (self._state.offline[block.secondary] & self._like_hbal)[:, None]
         hard_mirror, soft_mirror = stored & self._able(block, targets), self._mirror_at(block, needs, targets, pressed)
-        usable = ~state.offline[s]
-        failover = usable & (state.facts.nodes.accepts[p, s] | is_dark) & self._primary_at_s(block, kept, needs, rescued)
-        copies = ~is_dark
-        rescued_mirror = state.offline[s] & self._like_hbal
-        to_t = hard_mirror & (soft_mirror & self._spare(targets, kept.target_of_primary) | rescued_mirror[:, None])
-        spare_of_s = self._spare(targets, kept.target_of_secondary)
-        to_t_of_s = hard_mirror & (soft_mirror & spare_of_s | rescued[:, None])
-        back_at_p = self._mirror_at_p(block, needs, kept.primary_of_target, rescued_mirror)
+        can_be_primary = self._primary_at_s(block, kept, needs, rescued[:, 0])[:, None]
+        anything = np.ones((1, 1), dtype=bool)
+
+        def at(node: Node, was: Part, becomes: Part) -> Booleans:
+            """Return whether a node keeps its limits; what leaves a node that takes nothing may break soft ones."""
+            beside_s = Node.S in (node, becomes.other)
+            excused = rescued if beside_s else rescued_mirror
+            if becomes.role == Role.NONE:
+                return anything
+            if node == Node.S:
+                return can_be_primary if becomes.role == Role.PRIMARY else self._mirror_at_s(block, needs, kept) | rescued
+            if node == Node.P:
+                stays = becomes.role == Role.PRIMARY
+                return self._stays(block)[:, None] if stays else self._mirror_at_p(block, needs, kept.at(node, was, becomes), excused)
+            if becomes.role == Role.SECONDARY:
+                return hard_mirror & (soft_mirror & self._spare(targets, kept.at(node, was, becomes)) | excused)
+            return hard & (soft | rescued) if beside_s else hard & soft
+
+        # On the way: the secondary takes over first, or the disks are copied from a primary that answers.
+        fails_over = self._fails_over(block) & can_be_primary
+        copies = ~self._is_dark(block)
         # Of what is stopped a primary needs no memory, but on its way there the mirror keeps some.
-        primary_at_t = primary_at_t & (spare_of_s | self._like_hbal | rescued[:, None])
-        s_of_t = self._mirror_at_s(block, needs, kept)
-        return {
-            MoveKind.FAILOVER: failover & self._mirror_at_p(block, needs, kept.primary_after_failover[:, None], rescued)[:, 0],
-            MoveKind.REPLACE_SECONDARY: (copies & self._stays(block))[:, None] & to_t,
-            MoveKind.REPLACE_AND_FAILOVER: copies[:, None] & passes & hard & soft & back_at_p,
-            MoveKind.REPLACE_PRIMARY: failover[:, None] & self._accepted(s, targets) & primary_at_t & (s_of_t | rescued[:, None]),
-            MoveKind.FAILOVER_AND_REPLACE: failover[:, None] & to_t_of_s,
+        mirror_first = self._spare(targets, kept.secondary_of[Node.T, Node.S]) | self._like_hbal | rescued
+        on_the_way = {
+            MoveKind.FAILOVER: fails_over,
+            MoveKind.REPLACE_SECONDARY: copies,
+            MoveKind.REPLACE_AND_FAILOVER: copies & to_t,
+            MoveKind.REPLACE_PRIMARY: fails_over & self._accepted(block.secondary, targets) & mirror_first,
+            MoveKind.FAILOVER_AND_REPLACE: fails_over,
         }
+        return {kind: on_the_way[kind] & held for kind, held in combined(block.kinds, at, np.logical_and).items()}
+
+    def _is_dark(self, block: Block) -> Booleans:
+        """Return [R, 1]: whether primaries do not answer; hbal does not ask."""
+        is_dark: Booleans = (self._state.dark[block.primary] & (not self._like_hbal))[:, None]
+        return is_dark
+
+    def _fails_over(self, block: Block) -> Booleans:
+        """Return [R, 1]: whether secondaries take instances, and their primaries' migration tags let them."""
+        p, s = block.primary, block.secondary
+        passes: Booleans = ~self._state.offline[s] & (self._state.facts.nodes.accepts[p, s])
+        return passes[:, None] | (~self._state.offline[s])[:, None] & self._is_dark(block)
 
     def _able(self, block: Block, nodes: Integers) -> Booleans:
         """Return [R, T], or [1, 1] when all are: whether instances can run on nodes."""
@@ -154,8 +176,9 @@ class MovedLimits:
         facts, rows, s = self._state.facts.instances, block.instances, block.secondary
         memory = self._state.quantities[Quantity.MEMORY]
         hard = (needs.uses <= self._room[Quantity.MEMORY][s]) & self._stored(block, s)
-        spare = needs.uses <= self._keepable[s] - kept.secondary_without
-        spare |= self._like_hbal & (memory[s] - kept.secondary_without < 1)
+        without = kept.without[:, 0]
+        spare = needs.uses <= self._keepable[s] - without
+        spare |= self._like_hbal & (memory[s] - without < 1)
         soft = self._presses(s) & spare & (facts.as_primary[Quantity.CPUS, rows] <= self._room[Quantity.CPUS][s])
         hard, soft = hard | ~needs.real, soft | ~needs.real
         soft = soft & self._planned_at(s) & (-facts.as_primary[Quantity.MEMORY_PLANNED, rows] <= self._room[Quantity.MEMORY_PLANNED][s])
@@ -172,7 +195,7 @@ class MovedLimits:
         return hard & (soft | rescued)
 
     def _mirror_at_p(self, block: Block, needs: Needs, kept: Floats, rescued: Booleans) -> Booleans:
-        """Return [R, T]: whether the primary can become the secondary, when it would then keep `kept`."""
+        """Return [R, T]: whether the primary can become the secondary, when it would then keep `kept`; `rescued` is [R, 1]."""
         p = block.primary
         memory = self._state.quantities[Quantity.MEMORY][p] + needs.uses
         spare = kept <= (self._keepable[p] + needs.uses)[:, None]
@@ -182,15 +205,15 @@ class MovedLimits:
         planned = self._kept_planned(block.instances) + self._state.facts.instances.as_primary[Quantity.MEMORY_PLANNED, block.instances]
         soft &= (self._planned_at(p) & (planned <= self._room[Quantity.MEMORY_PLANNED][p]))[:, None]
         hard = self._stored(block, p) | self._state.offline[p] | ~needs.real
-        result: Booleans = hard[:, None] & (soft | rescued[:, None])
+        result: Booleans = hard[:, None] & (soft | rescued)
         return result
 
     def _mirror_at_s(self, block: Block, needs: Needs, kept: KeptMemory) -> Booleans:
         """Return [R, T]: whether the secondary can be that of the target instead."""
         s = block.secondary
         memory = self._state.quantities[Quantity.MEMORY][s]
-        excused = self._like_hbal & (memory - kept.secondary_without < 1)
-        spare = (kept.secondary_of_target <= self._keepable[s][:, None]) | excused[:, None]
+        excused = self._like_hbal & (memory[:, None] - kept.without < 1)
+        spare = (kept.secondary_of[Node.S, Node.T] <= self._keepable[s][:, None]) | excused
         fits = self._presses(s) & self._stored(block, s) & (needs.kept <= self._room[Quantity.MEMORY][s])
         planned = self._planned_at(s) & (self._kept_planned(block.instances) <= self._room[Quantity.MEMORY_PLANNED][s])
         result: Booleans = ((spare & fits[:, None]) | ~needs.real[:, None]) & planned[:, None]

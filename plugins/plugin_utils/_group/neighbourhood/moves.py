@@ -24,13 +24,12 @@ from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
-from .board import WITH_TARGET, Block, Board, KeptMemory, Needs
+from .board import Block, Board, KeptMemory, Needs
+from .effects import KINDS
 from .limits import MovedLimits, MoveRules
 from .penalties import MovedPenalties
 from .reserves import MovedReserves
 from .spreads import MovedSpreads, SpreadTable, SpreadValues
-
-KINDS = (MoveKind.FAILOVER, *WITH_TARGET, MoveKind.FAILOVER_TO_ANY)
 
 
 @dataclass(frozen=True)
@@ -151,42 +150,34 @@ class MoveEvaluator:
         )
 
     def costs(self, evaluation: Evaluation, block: Block, price: Price) -> dict[MoveKind, Floats]:
-        """Return the cost of every move of a block: [R, T], for failover [R]."""
+        """Return the cost of every move of a block: [R, T], for failover [R, 1]."""
         state = evaluation.state
         needs = Needs.of(state, block)
         kept = KeptMemory.of(state, self.board, block) if block.mirrored else None
         allowed = evaluation.limits.allowed(block, kept, needs)
-        costs = self._scores(evaluation, block, kept, needs)
-        shape = len(block.instances), len(self.board.targets)
+        scores = self._scores(evaluation, block, kept, needs)
         at_home = self.board.at_home(block)
-        for kind in list(costs):
-            if not self._options.offers(kind):
-                del costs[kind]
-            elif kind == MoveKind.FAILOVER:
-                costs[kind] = _masked(costs[kind], allowed[kind], shape[:1])
-            else:
-                costs[kind] = _masked(costs[kind], allowed[kind], shape)
-                costs[kind][at_home] = np.inf
+        costs = {}
+        for kind in block.kinds:
+            if self._options.offers(kind):
+                shape = len(block.instances), 1 if kind == MoveKind.FAILOVER else len(self.board.targets)
+                costs[kind] = _masked(scores[kind], allowed[kind], shape)
+                if kind != MoveKind.FAILOVER:
+                    costs[kind][at_home] = np.inf
         price.add(costs, block, self.board)
         return costs
 
     def _scores(self, evaluation: Evaluation, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
-        """Return the score after every move of a block."""
-        one, both = evaluation.spreads.one_role(block), evaluation.spreads.both_roles(block)
+        """Return the score after every move of a block; parts that do not concern a kind are left out there."""
+        spreads, rest = evaluation.spreads.after(block, evaluation.score)
         changes = evaluation.penalties.changes(block, kept, needs)
-        fixed = evaluation.score - one.still - both.still
         if kept is None:
-            return _added({MoveKind.FAILOVER_TO_ANY: one.primary_to_target + both.primary_to_target}, {}, changes, fixed)
-        reserved = evaluation.reserves.after(block, kept)
-        fixed -= evaluation.reserves.still
-        spreads = {
-            MoveKind.REPLACE_SECONDARY: both.secondary_to_target + one.still,
-            MoveKind.REPLACE_AND_FAILOVER: both.secondary_to_target + one.primary_to_target,
-            MoveKind.REPLACE_PRIMARY: both.primary_to_target + one.primary_to_target,
-            MoveKind.FAILOVER_AND_REPLACE: both.primary_to_target + one.primary_to_secondary[:, None],
-            MoveKind.FAILOVER: both.still + one.primary_to_secondary,
+            reserved = {}
+        else:
+            reserved, rest = evaluation.reserves.after(block, kept), rest - evaluation.reserves.still
+        return {
+            kind: sum((part[kind] for part in (reserved, changes) if kind in part), start=spread) + rest for kind, spread in spreads.items()
         }
-        return _added(spreads, reserved, changes, fixed)
 
 
 @dataclass(frozen=True)
@@ -199,15 +190,6 @@ class Evaluation:
     penalties: MovedPenalties
     limits: MovedLimits
     score: float
-
-
-def _added(
-    spreads: dict[MoveKind, Floats], reserved: dict[MoveKind, Floats], changes: dict[MoveKind, Floats], fixed: float
-) -> dict[MoveKind, Floats]:
-    """Return the sum of all parts of the score; kinds that some of them do not concern are left out there."""
-    return {
-        kind: sum((part[kind] for part in (reserved, changes) if kind in part), start=spread) + fixed for kind, spread in spreads.items()
-    }
 
 
 def _masked(costs: Floats, allowed: Booleans, shape: tuple[int, ...]) -> Floats:
@@ -225,11 +207,10 @@ def _reduced(block: Block, costs: dict[MoveKind, Floats], board: Board) -> BestM
     cost = np.empty((len(kinds), len(rows)))
     column = np.full(cost.shape, NOWHERE)
     for number, kind in enumerate(kinds):
-        values = costs[kind]
-        if values.ndim > 1:
-            column[number] = values.argmin(axis=1)
-            values = values[rows, column[number]]
-        cost[number] = values
+        column[number] = costs[kind].argmin(axis=1)
+        cost[number] = costs[kind][rows, column[number]]
+        if kind == MoveKind.FAILOVER:
+            column[number] = NOWHERE
     best = cost.min(axis=0)
     column[cost > best] = len(board.targets)
     # Of equal ones the first is taken, and kinds are in their order.

@@ -5,17 +5,18 @@
 """What every single move changes of a score's sums: N+1 failures, offline nodes, exclusion tags, locations.
 
 penalties = MovedPenalties(state, scorer, board)
-penalties.changes(block, kept, needs)     # {kind: [R, T] or, for failover, [R]}
+penalties.changes(block, kept, needs)     # {kind: [R, T] or, where no target matters, [R, 1]}
 """
 
 from __future__ import annotations
 
 from ..._common.libraries import np
-from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.arrays import NOWHERE, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import RULE, WEIGHTS, Scorer, slot_weights
 from .board import Block, Board, KeptMemory, Needs
+from .effects import NODE_LEFT, PRIMARY_AFTER, Node, Part, Role, combined
 
 
 class MovedPenalties:
@@ -56,25 +57,39 @@ class MovedPenalties:
         return shared
 
     def _without_n1(self, block: Block, needs: Needs) -> dict[MoveKind, Floats]:
-        arrives = self._tags.primary_at_targets(block)
-        primary_off = WEIGHTS["offline_pri_cnt"] * self._dark(block.primary) * needs.real
-        node_off = WEIGHTS["offline_all_cnt"] * self._dark(block.primary) * needs.real
-        leaves = (primary_off + node_off)[:, None]
-        if not block.mirrored:
-            return {MoveKind.FAILOVER_TO_ANY: arrives - leaves}
-        arrives_at_s = self._tags.primary_at_secondary(block)
-        mirror_off = (WEIGHTS["offline_all_cnt"] * self._dark(block.secondary) * needs.real)[:, None]
-        online = self._board.online[block.primary]
-        shared = self._state.facts.nodes.shared_locations[block.primary, block.secondary] * needs.real
-        before = (shared * online)[:, None]
-        beside_p, beside_s = self._beside(block.primary, needs), self._beside(block.secondary, needs)
-        return {
-            MoveKind.REPLACE_SECONDARY: beside_p * online[:, None] - before - mirror_off,
-            MoveKind.REPLACE_AND_FAILOVER: arrives + beside_p - before - primary_off[:, None] - mirror_off,
-            MoveKind.REPLACE_PRIMARY: arrives + beside_s - before - leaves,
-            MoveKind.FAILOVER_AND_REPLACE: arrives_at_s[:, None] + beside_s - before - leaves,
-            MoveKind.FAILOVER: arrives_at_s + shared * ~online - primary_off,
+        real = needs.real.astype(float)
+        arrives = {
+            Node.P: np.zeros((1, 1)),
+            Node.S: self._tags.primary_at_secondary(block)[:, None],
+            Node.T: self._tags.primary_at_targets(block),
         }
+
+        def left(node: Node, was: Part, becomes: Part) -> Floats:
+            """Return what it costs less that a node is left that is offline; nothing goes to one."""
+            if node == Node.T:
+                return np.zeros((1, 1))
+            less = WEIGHTS["offline_all_cnt"] * (becomes.role == Role.NONE)
+            less += WEIGHTS["offline_pri_cnt"] * (was.role == Role.PRIMARY and becomes.role != Role.PRIMARY)
+            dark = self._state.offline[block.primary if node == Node.P else block.secondary]
+            return (-less * dark * real)[:, None]
+
+        found = combined(block.kinds, left, np.add)
+        shared = self._shared_locations(block, needs) if block.mirrored else {}
+        return {kind: arrives[PRIMARY_AFTER[kind]] + change + shared.get(kind, 0.0) for kind, change in found.items()}
+
+    def _shared_locations(self, block: Block, needs: Needs) -> dict[MoveKind, Floats]:
+        """Return how the failure domains that both nodes share change; those of a primary that is offline do not count."""
+        online = self._board.online[block.primary][:, None]
+        both: Floats = (self._state.facts.nodes.shared_locations[block.primary, block.secondary] * needs.real.astype(float))[:, None]
+        beside = {Node.P: self._beside(block.primary, needs), Node.S: self._beside(block.secondary, needs), None: both}
+        found: dict[MoveKind, Floats] = {}
+        for kind in block.kinds:
+            partner = {Node.S: Node.P, Node.P: Node.S, None: None}[NODE_LEFT[kind]]
+            counts = online.astype(float) if PRIMARY_AFTER[kind] == Node.P else np.ones((1, 1))
+            shared: Floats = beside[partner] * counts
+            change: Floats = shared - both * online
+            found[kind] = change
+        return found
 
     def _beside(self, partner: Integers, needs: Needs) -> Floats:
         """Return [R, T]: the failure domains that each target shares with `partner`."""
@@ -84,48 +99,27 @@ class MovedPenalties:
         shared: Floats = nodes.shared_locations[np.ix_(partner, self._board.targets)] * needs.real[:, None].astype(float)
         return shared
 
-    def _dark(self, nodes: Integers) -> Floats:
-        dark: Floats = self._state.offline[nodes].astype(float)
-        return dark
-
-    def _short(self, memory: Floats, kept: Floats) -> Booleans:
-        short: Booleans = memory - kept < self._least
-        return short
-
     def _n1(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
         """Return how the count of instances on nodes that fail N+1 changes."""
-        state, targets = self._state, self._board.targets
-        p, used = block.primary, needs.uses
-        leaves_p = self._at(p, self._memory[p] + used, state.reserved[p], -1.0)
-        primary_at_t = self._at(targets, self._memory[targets] - used[:, None], state.reserved[targets], 1.0)
-        real = needs.real.astype(float)
-        if kept is None:
-            return {MoveKind.FAILOVER_TO_ANY: (leaves_p[:, None] + primary_at_t) * real[:, None]}
-        s = block.secondary
-        leaves_s = self._at(s, self._memory[s], kept.secondary_without, -1.0)
-        at_s = self._at(s, self._memory[s] - used, kept.secondary_without, 0.0)
-        secondary_at_t = self._at(targets, self._memory[targets], kept.target_of_primary, 1.0)
-        mirror_of_s = self._at(targets, self._memory[targets], kept.target_of_secondary, 1.0)
-        p_of_t = self._at(p[:, None], (self._memory[p] + used)[:, None], kept.primary_of_target, 0.0)
-        s_of_t = self._at(s[:, None], self._memory[s][:, None], kept.secondary_of_target, 0.0)
-        p_of_s = self._at(p, self._memory[p] + used, kept.primary_after_failover, 0.0)
-        found = {
-            MoveKind.REPLACE_SECONDARY: leaves_s[:, None] + secondary_at_t,
-            MoveKind.REPLACE_AND_FAILOVER: leaves_s[:, None] + p_of_t + primary_at_t,
-            MoveKind.REPLACE_PRIMARY: leaves_p[:, None] + s_of_t + primary_at_t,
-            MoveKind.FAILOVER_AND_REPLACE: (leaves_p + at_s)[:, None] + mirror_of_s,
-        }
-        told = {kind: change * real[:, None] for kind, change in found.items()}
-        return told | {MoveKind.FAILOVER: (p_of_s + at_s) * real}
+        used, real = needs.uses[:, None], needs.real.astype(float)[:, None]
+        nodes = {Node.P: block.primary[:, None], Node.S: block.secondary[:, None], Node.T: self._board.targets}
 
-    def _at(self, nodes: Integers, memory: Floats, kept: Floats, arrivals: float) -> Floats:
-        """Return the change at `nodes` when they have that memory free and kept, and so many instances more."""
-        short = self._short(memory, kept)
-        if not self._one_fails and not short.any():
-            return np.zeros(1)
-        after = (self._counts[nodes] + arrivals * self._board.online[nodes]) * short
-        change: Floats = WEIGHTS["n1_cnt"] * (after - self._failed[nodes])
-        return change
+        def at(node: Node, was: Part, becomes: Part) -> Floats:
+            if was.role == becomes.role == Role.PRIMARY:
+                return np.zeros((1, 1))
+            here = nodes[node]
+            freed = (was.role == Role.PRIMARY) - (becomes.role == Role.PRIMARY)
+            memory = self._memory[here] + freed * used if freed else self._memory[here]
+            keeps = self._state.reserved[here] if kept is None else kept.at(node, was, becomes)
+            short = memory - keeps < self._least
+            if not self._one_fails and not short.any():
+                return np.zeros((1, 1))
+            arrivals = float((becomes.role != Role.NONE) - (was.role != Role.NONE))
+            after = (self._counts[here] + arrivals * self._board.online[here]) * short
+            change: Floats = WEIGHTS["n1_cnt"] * (after - self._failed[here])
+            return change
+
+        return {kind: change * real for kind, change in combined(block.kinds, at, np.add).items()}
 
 
 class _TagPenalties:

@@ -21,6 +21,7 @@ from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from .board import Block, Board
+from .effects import NODE_LEFT, PRIMARY_AFTER, Node
 
 _TIB = 1024**2
 
@@ -159,24 +160,17 @@ class PlacementPrice:
         columns = board.column[home]
         known = columns != NOWHERE
         away[block.order[known], columns[known]] -= each[known]
-        by_kind = {MoveKind.FAILOVER: to_s, MoveKind.FAILOVER_AND_REPLACE: to_s[:, None], MoveKind.REPLACE_SECONDARY: np.zeros((1, 1))}
-        return {kind: by_kind.get(kind, away) for kind in costs}
+        by_primary = {Node.P: np.zeros((1, 1)), Node.S: to_s[:, None], Node.T: away}
+        return {kind: by_primary[PRIMARY_AFTER[kind]] for kind in costs}
 
     def _copied(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:
         """Return the change of MiB copied on the shortest way from home."""
-        disk = self.disk[block.instances]
+        disk = self.disk[block.instances] * self.mirrored[block.instances]
         new = np.ones((len(block.instances), len(board.targets)))
         for home in (self.home.primary[block.instances], self.home.secondary[block.instances]):
             columns = np.where(home == NOWHERE, NOWHERE, board.column[home])
             known = columns != NOWHERE
             new[block.order[known], columns[known]] = 0.0
-        without_s = (new - self.home.is_new(block.instances, block.secondary)[:, None]) * disk[:, None]
-        without_p = (new - self.home.is_new(block.instances, block.primary)[:, None]) * disk[:, None]
-        by_kind = {
-            MoveKind.FAILOVER_TO_ANY: without_p * self.mirrored[block.instances][:, None],
-            MoveKind.REPLACE_SECONDARY: without_s,
-            MoveKind.REPLACE_AND_FAILOVER: without_s,
-            MoveKind.REPLACE_PRIMARY: without_p,
-            MoveKind.FAILOVER_AND_REPLACE: without_p,
-        }
-        return {kind: by_kind[kind] for kind in costs if kind in by_kind}
+        left = {Node.S: self.home.is_new(block.instances, block.secondary), Node.P: self.home.is_new(block.instances, block.primary)}
+        less = {node: (new - gone[:, None]) * disk[:, None] for node, gone in left.items()}
+        return {kind: less[node] for kind in costs if (node := NODE_LEFT[kind]) is not None}

@@ -17,6 +17,7 @@ from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import WEIGHTS, Scorer, centred_values
 from .board import Block, Board, KeptMemory
+from .effects import KEEPER, Node
 
 
 class MovedReserves:
@@ -33,20 +34,18 @@ class MovedReserves:
         self.still = self._total + WEIGHTS["reserved_mem_cv"] * float(np.sqrt(self._squares / self._count))
 
     def after(self, block: Block, kept: KeptMemory) -> dict[MoveKind, Floats]:
-        """Return the score's part after each kind of move."""
-        p, s, targets = block.primary, block.secondary, self._targets
-        left = (kept.secondary_without - self._kept[s]) * self._rate[s]
+        """Return the score's part after each kind of move of a mirrored block."""
+        s = block.secondary[:, None]
+        left = (kept.without - self._kept[s]) * self._rate[s]
         without = self._squares + left * (left + 2 * self._centred[s])
-        swapped = self._scores(p, kept.primary_after_failover, left, without)
-        left, without = left[:, None], without[:, None]
         none, squares = np.zeros((1, 1)), np.full((1, 1), self._squares)
-        return {
-            MoveKind.FAILOVER: swapped,
-            MoveKind.REPLACE_SECONDARY: self._scores(targets, kept.target_of_primary, left, without),
-            MoveKind.REPLACE_AND_FAILOVER: self._scores(p[:, None], kept.primary_of_target, left, without),
-            MoveKind.REPLACE_PRIMARY: self._scores(s[:, None], kept.secondary_of_target, none, squares),
-            MoveKind.FAILOVER_AND_REPLACE: self._scores(targets, kept.target_of_secondary, left, without),
-        }
+        nodes = {Node.P: block.primary[:, None], Node.S: s, Node.T: self._targets}
+        found = {}
+        for kind in block.kinds:
+            keeper = KEEPER[kind]
+            others = (none, squares) if keeper[0] == Node.S else (left, without)
+            found[kind] = self._scores(nodes[keeper[0]], kept.at(*keeper), *others)
+        return found
 
     def exchanged(self, kept: Singles, kept_there: Singles, nodes: Integers, nodes_there: Integers) -> Singles:
         """Return [R, C]: the change of the score's part when `nodes` [R] keep `kept` and `nodes_there` [C] keep `kept_there`, [R, C] each.

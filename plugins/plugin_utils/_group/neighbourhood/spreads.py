@@ -7,7 +7,7 @@
     table = SpreadTable.of(state, scorer)             # once: which metrics there are
     values = table.values(state)                      # of one state
     spreads = table.at(values, targets)               # for the moves from it to these nodes
-    spreads.one_role(block), spreads.both_roles(block)
+    spreads.after(block, score)                       # their sum after every kind of move, and the rest of the score
 
 A move takes something off one node and puts it on another. With a metric's values centred on their mean, c, of n nodes
 whose squares sum to Q, taking dx off node x and adding dt to node t gives the variance
@@ -27,9 +27,11 @@ from dataclasses import dataclass
 
 from ..._common.libraries import np
 from ..cluster.arrays import Booleans, Floats, Integers, Singles
+from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer, Spread, centred_values
 from .board import Block
+from .effects import NODE_LEFT, PRIMARY_AFTER, Node
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,14 @@ class MovedSpreads:
     _one_role: _Centred
     _both_roles: _Centred
 
-    def one_role(self, block: Block) -> Transfers:
-        """Return the spreads of what only a primary needs."""
-        return self._one_role.transfers(block, from_secondary=False)
-
-    def both_roles(self, block: Block) -> Transfers:
-        """Return the spreads of what a primary and a secondary need alike."""
-        return self._both_roles.transfers(block, from_secondary=block.mirrored)
+    def after(self, block: Block, score: float) -> tuple[dict[MoveKind, Floats], float]:
+        """Return the sum of the spreads after every kind of move, and what the score of the state is without them."""
+        one = self._one_role.transfers(block, from_secondary=False)
+        both = self._both_roles.transfers(block, from_secondary=block.mirrored)
+        # What only a primary needs goes from p to where the primary goes; what both need goes from the node that is left to the target.
+        of_primary = {Node.T: one.primary_to_target, Node.S: one.primary_to_secondary[:, None], Node.P: np.full((1, 1), one.still)}
+        of_both = {Node.P: both.primary_to_target, Node.S: both.secondary_to_target, None: np.full((1, 1), both.still)}
+        return {kind: of_both[NODE_LEFT[kind]] + of_primary[PRIMARY_AFTER[kind]] for kind in block.kinds}, score - one.still - both.still
 
     def exchanged_primaries(self, ones: Integers, here: Integers, others: Integers, there: Integers) -> Singles:
         """Return [R, C]: the change when each of `ones`, primary on `here`, and each of `others`, primary on `there`, exchange nodes."""
