@@ -38,9 +38,8 @@ $(USE): requirements.txt | $(BIN)/python
 	tests/utils/link-collection
 	@touch $(DEMO) $@
 
-$(DEVELOP): requirements-dev.txt tests/utils/fetch-collections $(USE)
+$(DEVELOP): requirements-dev.txt $(USE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
-	$(BIN)/python tests/utils/fetch-collections ansible.posix community.general
 	@touch $@
 
 setup: $(DEVELOP) ## Make .venv with all that developing needs
@@ -239,6 +238,7 @@ test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and res
 	TEST_POWER_CUTS=3 $(BIN)/python -m pytest -q tests/vm/test_profiles.py tests/vm/test_power_cut.py -k 'software-raid-boot or sealed-0'
 
 bench-vm: $(DEVELOP) ## Measure disk_layout in a Debian machine, beside the modules that everybody has
+	$(BIN)/python tests/utils/fetch-collections ansible.posix community.general
 	tests/vm/build-image
 	$(BENCH) tests/bench/disk_layout.py
 

@@ -45,8 +45,9 @@ def timed(started: Machine, folder: pathlib.Path, name: str) -> Played:
 
 def modules(played: Played) -> int:
     """Count the modules that ran on the machine."""
-    tasks = [task for each in json.loads(played.output)["plays"] for task in each["tasks"]]
-    results = [result for task in tasks for result in task["hosts"].values() if result.get("action") not in LOCAL]
+    results = [
+        result for task in json.loads(played.output)["tasks"] for result in task["hosts"].values() if result.get("action") not in LOCAL
+    ]
     items = [item for result in results for item in result.get("results", [result])]
     return sum(not item.get("skipped") for item in items)
 

@@ -30,6 +30,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, attempt, run
+from ansible_collections.bareon.allocator.tests.support.results_as_json import RESULTS_AS_JSON
 from ansible_collections.bareon.allocator.tests.support.vm import torn_disks
 from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer, Served
 from ansible_collections.bareon.allocator.tests.support.vm.torn_runs import Run, Safe, State
@@ -169,7 +170,7 @@ class Bench:
             **os.environ,
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_HOME": str(self._folder / "home"),
-            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+            **RESULTS_AS_JSON,
         }
         command = ["-m", "ansible", "playbook", "--inventory", "localhost,", "--connection", "local", "playbooks/apply.yml"]
         done = subprocess.run(
@@ -182,9 +183,7 @@ class Bench:
             timeout=600,
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr
-        results = {
-            task["task"]["name"].rpartition(" : ")[2]: task["hosts"] for play in json.loads(done.stdout)["plays"] for task in play["tasks"]
-        }
+        results = {task["name"].rpartition(" : ")[2]: task["hosts"] for task in json.loads(done.stdout)["tasks"]}
         return t.cast("Plain", results["Plan the disks"]["localhost"]["plan"]["schema"])
 
     def identities(self) -> dict[str, str]:

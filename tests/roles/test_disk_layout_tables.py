@@ -18,6 +18,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.bareon.allocator.tests.support.results_as_json import RESULTS_AS_JSON
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.short, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of a system are root's")]
@@ -68,7 +69,7 @@ def target(tmp_path: Path) -> Path:
 def run(target: Path, **more: t.Any) -> tuple[int, int, str]:
     """Have the role write the tables; return the exit code, how many tasks changed something, and the failures' messages."""
     code, said = played(target, ("facts", "mount"), **more)
-    results = [result for play in said["plays"] for task in play["tasks"] for result in task["hosts"].values()]
+    results = [result for task in said["tasks"] for result in task["hosts"].values()]
     return code, said["stats"]["localhost"]["changed"], "\n".join(one["msg"] for one in results if one.get("failed"))
 
 
@@ -100,7 +101,7 @@ def played(target: Path, names: t.Sequence[str], *options: str, **more: t.Any) -
     done = subprocess.run(
         [sys.executable, "-m", "ansible", "playbook", "--inventory", "localhost,", "--extra-vars", json.dumps(given), *options, str(play)],
         cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"},
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), **RESULTS_AS_JSON},
         capture_output=True,
         text=True,
         check=False,
@@ -182,7 +183,7 @@ def test_what_is_mounted_anew_gets_its_labels_where_the_kernel_runs_selinux(targ
     options = {"disk_layout_root": "/", "disk_layout_new_system": False, "disk_layout_nofail": []}
     code, said = played(target, ["mount"], "--check", disk_layout_host=host, disk_layout_result=layout, **options)
     assert code == 0
-    (task,) = [task for play in said["plays"] for task in play["tasks"] if "SELinux" in task["task"]["name"]]
+    (task,) = [task for task in said["tasks"] if "SELinux" in task["name"]]
     commands = [item["cmd"] for item in task["hosts"]["localhost"].get("results", []) if "cmd" in item]
     assert commands == [["restorecon", "-R", place] for place in labelled]
 
@@ -198,9 +199,8 @@ def test_the_os_release_of_a_target_is_read_and_never_run(target: Path, tmp_path
     assert code == 0
     read = next(
         task["hosts"]["localhost"]["stdout_lines"]
-        for play in said["plays"]
-        for task in play["tasks"]
-        if task["task"]["name"].endswith("Read the tables of mounts, and which tools there are")
+        for task in said["tasks"]
+        if task["name"].endswith("Read the tables of mounts, and which tools there are")
     )
     assert "target rocky rhel centos" in read
     assert not proof.exists()

@@ -146,9 +146,8 @@ class Bench:
         }
         output = play(host.machine, self._folder, ROOT / "playbooks" / "apply.yml", variables).output
         results = {
-            task["task"]["name"].rpartition(" : ")[2]: task["hosts"]["machine"]
-            for played in json.loads(output)["plays"]
-            for task in played["tasks"]
+            task["name"].rpartition(" : ")[2]: task["hosts"]["machine"]
+            for task in json.loads(output)["tasks"]
             if "machine" in task["hosts"]
         }
         layout = results["Carry the layout out"]

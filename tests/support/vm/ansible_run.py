@@ -15,6 +15,8 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.bareon.allocator.tests.support.results_as_json import RESULTS_AS_JSON
+
 from .machine import Machine
 
 ROOT = Path(__file__).parents[3]
@@ -46,7 +48,7 @@ def play(machine: Machine, folder: Path, playbook: Path, variables: Plain) -> Pl
         **os.environ,
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_HOME": str(folder / "ansible"),
-        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        **RESULTS_AS_JSON,
         "ANSIBLE_PIPELINING": "true",
         "ANSIBLE_HOST_KEY_CHECKING": "false",
         "ANSIBLE_SSH_CONTROL_PATH_DIR": str(machine.sockets),
@@ -63,9 +65,9 @@ def play(machine: Machine, folder: Path, playbook: Path, variables: Plain) -> Pl
 
 def _failures(output: str) -> str:
     try:
-        plays = json.loads(output)["plays"]
+        tasks = json.loads(output)["tasks"]
     except ValueError:
         return output
-    results = [(task["task"]["name"], result) for play in plays for task in play["tasks"] for result in task["hosts"].values()]
+    results = [(task["name"], result) for task in tasks for result in task["hosts"].values()]
     failed = [(name, result) for name, result in results if result.get("failed") or result.get("unreachable")]
     return "\n".join(f"{name}: {json.dumps(result, indent=1)}" for name, result in failed)
