@@ -187,7 +187,7 @@ def plan_to_providers(
 ) -> list[dict[str, t.Any]]:
     """Return the providers of a host; AnsibleFilterError with everything that is wrong with the input."""
     try:
-        refuse_missing()
+        refuse_missing("ledger")
         given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups, node)]
         return plan_inventory.plan_to_providers(*given)
     except (InputError, MissingLibraries, TypeError) as error:

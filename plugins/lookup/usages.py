@@ -73,7 +73,7 @@ class LookupModule(LookupBase):
         look_up = look_up_tree_usages if self.get_option("tree") else look_up_usages
         rehearsal = rehearsal_folder(check_mode=bool((variables or {}).get("ansible_check_mode")))
         try:
-            refuse_missing()
+            refuse_missing("ledger")
             given = plain_input(terms, "usages"), plain(self.get_option("database")), self.get_option("timeout")
             return t.cast("list[t.Any]", plain(look_up(*given, rehearsal)))
         except (InputError, MissingLibraries, Unavailable) as error:

@@ -30,6 +30,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import known_names
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.disk.planned import whole_plan
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,13 +176,13 @@ def plan_and_draw(schema: t.Any, hardware: t.Any, objective: Objective = Objecti
     picture(plan, hardware, schema if isinstance(schema, list) else ())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(SCHEMA), st.sampled_from(list(Objective)))
 def test_schemas_of_disks(schema: t.Any, objective: Objective) -> None:
     answered_or_refused(lambda: plan_and_draw(schema, HARDWARE, objective))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(HARDWARE))
 def test_hardware(hardware: t.Any) -> None:
     answered_or_refused(lambda: plan_and_draw(SCHEMA, hardware))
@@ -207,7 +208,7 @@ def run_disk_plan(options: dict[str, t.Any]) -> dict[str, t.Any]:
     return action.run(task_vars={"inventory_hostname": "a", FACT: HARDWARE})
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 @given(damaged(OPTIONS))
 def test_the_action_that_plans_disks(options: t.Any) -> None:
     result = run_disk_plan(options if isinstance(options, dict) else {"schema": options})
@@ -238,14 +239,14 @@ _SPREAD = ("btrfs", "zpool", "thin_pool", "thin")
 SPREAD = Planner([entry for entry in SCHEMA if entry["type"] in _SPREAD] + [{"id": "g", "type": "vg", "contains": ["pool"]}]).plan(HARDWARE)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(whole_plan("bios")) | damaged(SPREAD) | damaged(OPENED), st.sampled_from(WRITERS), st.booleans())
 def test_plans_for_installers(plan: t.Any, writer: tuple[Target, dict[str, t.Any]], lossy: bool) -> None:
     target, options = writer
     answered_or_refused(lambda: write_plan(target, plan, None, lossy=lossy, **options))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(whole_plan("bios")) | damaged(SPREAD) | damaged(OPENED), damaged(HARDWARE), st.booleans())
 def test_plans_and_facts_that_are_compared(plan: t.Any, facts: t.Any, whole: bool) -> None:
     answered_or_refused(lambda: drift(["a"], {"a": whole_plan("bios") if whole else plan}.get, {"a": facts}.get).to_plain())
@@ -257,25 +258,25 @@ def test_reserves(reserve: t.Any, objective: Objective) -> None:
     answered_or_refused(lambda: plan_and_draw(SCHEMA[:1], HARDWARE, objective, reserve))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(CLUSTER))
 def test_clusters(cluster: t.Any) -> None:
     answered_or_refused(lambda: parse_inline(cluster))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(WORLD))
 def test_worlds(world: t.Any) -> None:
     answered_or_refused(lambda: parse_world(world))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(REQUEST))
 def test_requests(request: t.Any) -> None:
     answered_or_refused(lambda: parse_groups(request if isinstance(request, dict) else {"groups": request}, KNOWN))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(st.sampled_from(["resources", "=", "VCPU:1", "&", "required", "1", "!", "in:", ",", "limit", UUID, "member_of"]), max_size=12)
 )
@@ -283,7 +284,7 @@ def test_queries(words: list[str]) -> None:
     answered_or_refused(lambda: parse_query("".join(words), KNOWN))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(damaged(CLAIMS), damaged(WORLD["providers"]), damaged({"h": {"VCPU": {"total": 1}}}))
 def test_what_a_ledger_is_asked(claims: t.Any, providers: t.Any, inventories: t.Any) -> None:
     answered_or_refused(lambda: parse_claims(claims if isinstance(claims, list) else [claims], "consumers[{}]"))

@@ -23,6 +23,7 @@ from ansible_collections.bareon.allocator.tests.support import repack
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = {
     *("CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md", "requirements.txt"),
+    *(f"requirements-{part}.txt" for part in ("disks", "groups", "ledger", "proxmox")),
     *("docs", "meta", "playbooks", "plugins", "roles", "tests"),
 }
 

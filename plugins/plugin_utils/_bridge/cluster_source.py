@@ -24,5 +24,5 @@ def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], st
     # Only who keeps a ledger needs SQLAlchemy, which takes longer to load than most clusters.
     from .ledger_cluster import read_cluster
 
-    refuse_missing()
+    refuse_missing("ledger")
     return Loaded(read_cluster(source.get("database"), source.get("aggregates")), {})

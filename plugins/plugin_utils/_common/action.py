@@ -23,7 +23,7 @@ from ansible.utils import color
 from ...module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable, describe_unwritable, suggest
 from ...module_utils._data.words import visible_lines
 from .facts import refuse_facts
-from .libraries import MissingLibraries, describe_missing, refuse_missing
+from .libraries import MissingLibraries, describe_missing, part_of, refuse_missing
 from .options import refuse_unreadable
 from .plain import plain, plain_input
 
@@ -146,7 +146,7 @@ class PlanningAction(ActionBase):
     def _planned(self, task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         try:
             if self.NEEDS_LIBRARIES:
-                refuse_missing()
+                refuse_missing(part_of(self._task.action))
             refuse_facts(task_vars)
             return self.plan(self._validated_arguments(), task_vars)
         except (InputError, MissingLibraries, Unavailable) as error:
@@ -154,7 +154,7 @@ class PlanningAction(ActionBase):
         except UnicodeEncodeError as error:
             return failure(describe_unwritable(error))
         except ImportError as error:
-            return failure(describe_missing(error))
+            return failure(describe_missing(error, part_of(self._task.action)))
         except NoSolution as error:
             return failure(str(error)) | {"conflict": error.conflict}
         except AnsibleActionFail as error:

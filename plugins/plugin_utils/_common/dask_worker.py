@@ -42,7 +42,7 @@ def call(archive: bytes, name: str, job: bytes) -> str:
         _make_importable(os.path.join(worker.local_directory, name), archive)
         try:
             function, arguments, named = cloudpickle.loads(job)
-            importlib.import_module(f"{_COMMON}.libraries").refuse_missing()
+            importlib.import_module(f"{_COMMON}.libraries").refuse_missing("")
             answers = importlib.import_module(f"{_COMMON}.answers")
         except Exception as error:
             return json.dumps(["refused", f"the worker {worker.address}, which is Python {platform.python_version()}: {error}"])

@@ -62,6 +62,7 @@ __all__ = [
     "npt",
     "os_resource_classes",
     "os_traits",
+    "part_of",
     "proxmoxer",
     "refuse_missing",
     "requests",
@@ -77,7 +78,8 @@ __all__ = [
 ]
 
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "requirements.txt"
-"""What the collection needs on the controller, one requirement a line, with bounds of the kinds `>=` and `!=`."""
+"""What the collection needs on the controller, one requirement a line, with bounds of the kinds `>=` and `!=`; `requirements-*.txt` beside
+it name what a part of the collection needs."""
 
 _MODULES = {
     "alembic_migration": "alembic.runtime.migration",
@@ -111,6 +113,8 @@ _DRIVERS = {
 }
 """What SQLAlchemy would load when it first connects, by the kind of database that BAREON_DATABASE names."""
 
+_PARTS_OF_ACTIONS = {"disk": "disks", "group": "groups", "provider": "ledger", "node": "ledger"}
+"""The part of an action, by the first word of its name."""
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
 _BOUND = re.compile(r"(>=|!=)\s*([\d.]+)")
 
@@ -144,7 +148,7 @@ class _Absent:
         while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
             frame = frame.f_back
         if frame is None or frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-            raise MissingLibraries(describe_missing(self.cause))
+            raise MissingLibraries(describe_missing(self.cause, ""))
 
     def __getitem__(self, key: object) -> _Absent:
         return self
@@ -206,32 +210,47 @@ def expect(module: str) -> None:
         _causes.setdefault(module, error)
 
 
-def refuse_missing() -> None:
-    """Raise MissingLibraries where a library that was asked for, or is expected, is not there or too old.
+def part_of(action: str) -> str:
+    """Return the part of the collection that an action belongs to, as `requirements-*.txt` name them; "" where it has none."""
+    return _PARTS_OF_ACTIONS.get(action.rpartition(".")[2].partition("_")[0], "")
 
-    Asked by every door before it computes; costs nothing while all is well.
+
+def refuse_missing(part: str) -> None:
+    """Raise MissingLibraries where a library that was asked for, or is expected, is not there or too old, and `part` needs it.
+
+    Asked by every door before it computes; costs nothing while all is well. The part "" needs all libraries.
     """
-    if _causes:
-        raise MissingLibraries(describe_missing(next(iter(_causes.values()))))
+    if not _causes:
+        return
+    needed = _requirements(_file_of(part))
+    cause = next((cause for module, cause in _causes.items() if module in needed), None)
+    if cause is not None:
+        raise MissingLibraries(describe_missing(cause, part))
 
 
-def describe_missing(cause: ImportError) -> str:
-    """Return one sentence on all that is missing or too old, by the names of packages, and the command that installs it."""
-    missing = [said for said in map(_fault, _requirements().values()) if said]
-    install = f"Install what is needed with: {sys.executable} -m pip install -r {REQUIREMENTS}"
+def describe_missing(cause: ImportError, part: str) -> str:
+    """Return one sentence on all that a part lacks or has too old, by the names of packages, and the command that installs it."""
+    file = _file_of(part)
+    needed = _requirements(file)
+    missing = [said for said in (_fault(line) for module, line in _requirements(REQUIREMENTS).items() if module in needed) if said]
+    install = f"Install what is needed with: {sys.executable} -m pip install -r {file}"
     if not missing:
         return f"bareon.allocator cannot load a Python library that {sys.executable} has: {cause}. {install}"
     return f"bareon.allocator needs Python libraries that {sys.executable} does not have: {', '.join(missing)}. {install}"
 
 
+def _file_of(part: str) -> Path:
+    return REQUIREMENTS.with_name(f"requirements-{part}.txt") if part else REQUIREMENTS
+
+
 @functools.cache
-def _requirements() -> dict[str, str]:
-    """Return the requirements by the modules that they bring."""
+def _requirements(file: Path) -> dict[str, str]:
+    """Return the requirements of a file by the modules that they bring."""
     try:
-        lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8").splitlines()
     except OSError:
         return {}
-    return {_package(line).replace("-", "_"): line.strip() for line in lines if line.strip() and not line.startswith("#")}
+    return {_package(line).replace("-", "_"): line.strip() for line in lines if line.strip() and not line.startswith(("#", "-"))}
 
 
 def _package(requirement: str) -> str:
@@ -249,7 +268,7 @@ def _fault(requirement: str) -> str:
 
 def _refuse_old(module: str) -> None:
     """Raise ImportError when a library that is there is of a version that requirements.txt leaves out."""
-    requirement = _requirements().get(module, "")
+    requirement = _requirements(REQUIREMENTS).get(module, "")
     version = _version(module, requirement) if requirement else None
     if version is not None and not _fits(version, requirement):
         raise ImportError(f"{requirement} is needed, {version} is installed", name=module)

@@ -33,6 +33,6 @@ _MACHINE = {
 def warm_up(folder: Path) -> None:
     """Plan a small machine by the profile `general` of a folder; whatever fails is left to the task that needs it."""
     with contextlib.suppress(MissingLibraries, InputError, NoSolution):
-        refuse_missing()
+        refuse_missing("disks")
         plan = Planner(load_profile(folder / "general.yml")).plan(_MACHINE)
         plain({"plan": plan, "summary": summary(plan, _MACHINE)})

@@ -19,6 +19,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share 
     off_preferred,
     share,
 )
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ def shared(request: Request) -> NDArray[np.int64]:
 
 
 @given(requests())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_feasible_exactly_when_the_program_is(request: Request) -> None:
     judged = solve(request, np.zeros(request.allowed.shape), request.low, request.high)
     cut = _cut_of(request)
@@ -108,7 +109,7 @@ def _cut_of(request: Request) -> Infeasible | None:
 
 
 @given(requests(tiers=2))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_no_constraint_is_broken(request: Request) -> None:
     sizes = shared(request)
     total = sizes.sum(axis=1)
@@ -122,7 +123,7 @@ def test_no_constraint_is_broken(request: Request) -> None:
 
 
 @given(requests(preferences=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_all_that_can_be_used_is_used(request: Request) -> None:
     sizes = shared(request)
     high = np.where(request.weight == 0, request.low, request.high)
@@ -131,7 +132,7 @@ def test_all_that_can_be_used_is_used(request: Request) -> None:
 
 
 @given(requests(tiers=1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_as_little_as_possible_of_the_minimums_is_off_the_preferred_disks(request: Request) -> None:
     sizes = shared(request)
     off = off_preferred(request, sizes)
@@ -141,7 +142,7 @@ def test_as_little_as_possible_of_the_minimums_is_off_the_preferred_disks(reques
 
 
 @given(requests(tiers=2, most=(30, 20)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_worst_tier_is_spared_first_then_the_next(request: Request) -> None:
     sizes = shared(request)
     total = sizes.sum(axis=1)
@@ -156,7 +157,7 @@ def test_the_worst_tier_is_spared_first_then_the_next(request: Request) -> None:
 
 
 @given(requests(tiers=1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_preferring_spaces_grow_first_then_the_others_leave_nothing(request: Request) -> None:
     """Totals of both turns equal those of a program in which what lies off the preferred disks is given."""
     sizes = shared(request)
@@ -191,7 +192,7 @@ def _with_off_as_own_spaces(request: Request, amount: NDArray[np.int64], off: Ce
 
 
 @given(requests(tiers=1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_space_can_grow_except_by_shrinking_a_poorer_one(request: Request) -> None:
     sizes = shared(request)
     total = sizes.sum(axis=1)
@@ -230,7 +231,7 @@ def _reachable(space: int, sizes: NDArray[np.int64], liked: Cells, allowed: Cell
 
 
 @given(requests(preferences=False, most=(1, 12)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_one_disk_is_shared_at_one_level(request: Request) -> None:
     request = replace(request, allowed=np.ones_like(request.allowed))
     total = shared(request).sum(axis=1)
@@ -240,7 +241,7 @@ def test_one_disk_is_shared_at_one_level(request: Request) -> None:
 
 
 @given(requests(tiers=2), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_sizes_do_not_depend_on_the_order_of_disks(request: Request, random: object) -> None:
     order = list(range(len(request.capacity)))
     random.shuffle(order)
@@ -251,7 +252,7 @@ def test_sizes_do_not_depend_on_the_order_of_disks(request: Request, random: obj
 
 
 @given(requests(preferences=False, most=(20, 15)), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_sizes_are_continuous(request: Request, data: st.DataObject) -> None:
     """One MiB more of a disk or of a minimum moves no size by more than that MiB and its rounding."""
     before = shared(request).sum(axis=1)
@@ -271,7 +272,7 @@ def test_sizes_are_continuous(request: Request, data: st.DataObject) -> None:
 
 
 @given(requests(tiers=2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_pieces_form_a_forest(request: Request) -> None:
     """No MiB could be shifted around a ring of pieces to save one: what a basic solution of the program guarantees."""
     sizes = shared(request)

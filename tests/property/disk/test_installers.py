@@ -17,6 +17,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._data.errors impo
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import curtin, disko, fai, ignition, kickstart, repart
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import Target, Written, write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,7 +108,7 @@ def attempt(target: Target, plan: Plain, options: Plain) -> Written | InputError
         return error
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(schema=spaces())
 def test_all_words_of_a_plan_are_written_or_their_space_is_named(schema: list[Plain]) -> None:
     plan = make_plan(schema, hardware([("ssd", 20), ("ssd", 21), ("ssd", 22)]))

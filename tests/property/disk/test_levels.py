@@ -19,6 +19,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Hardware, Schema
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.rules import broken, size_of
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
@@ -159,7 +160,7 @@ def small_machines(draw: st.DrawFn) -> tuple[Hardware, Schema]:
     return hardware, schema_of(hardware, *(entries or [space("only", "partition")]))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(small_machines())
 def test_no_placement_has_better_levels(machine: tuple[Hardware, Schema]) -> None:
     hardware, schema = machine

@@ -13,6 +13,7 @@ import numpy as np
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM, Infeasible
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import DoesNotPack, Ordered, allocate
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import OrderedRequest, weight_groups
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -93,7 +94,7 @@ def allocated(request: OrderedRequest) -> Ordered:
 
 
 @given(requests())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_constraint_is_broken(request: OrderedRequest) -> None:
     sizes = allocated(request).sizes
     total = sizes.sum(axis=1)
@@ -106,7 +107,7 @@ def test_no_constraint_is_broken(request: OrderedRequest) -> None:
 
 
 @given(requests(most=(20, 12)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_agrees_with_the_dense_program(request: OrderedRequest) -> None:
     judged = seed_program(request)
     try:
@@ -132,7 +133,7 @@ def test_agrees_with_the_dense_program(request: OrderedRequest) -> None:
 
 
 @given(requests())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_weights_hold_to_the_mib(request: OrderedRequest) -> None:
     allocation = allocated(request)
     total = allocation.sizes.sum(axis=1)
@@ -145,7 +146,7 @@ def test_weights_hold_to_the_mib(request: OrderedRequest) -> None:
 
 
 @given(requests())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_order_is_right_at_any_size(request: OrderedRequest) -> None:
     """Without preferences and ties the optimum is the north-west corner: no later space before an earlier one."""
     request = replace(
@@ -165,7 +166,7 @@ def test_order_is_right_at_any_size(request: OrderedRequest) -> None:
 
 
 @given(requests(single=0.4, most=(6, 8)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_partitions_keep_to_one_disk(request: OrderedRequest) -> None:
     sizes = allocated(request).sizes
     total = sizes.sum(axis=1)
@@ -176,7 +177,7 @@ def test_partitions_keep_to_one_disk(request: OrderedRequest) -> None:
 
 
 @given(requests(single=1.0, most=(3, 5)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_partitions_fit_exactly_when_some_assignment_does(request: OrderedRequest) -> None:
     spaces, disks = request.allowed.shape
     places = [[None] if not request.low[space] else np.flatnonzero(request.allowed[space]).tolist() for space in range(spaces)]

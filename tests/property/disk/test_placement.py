@@ -19,10 +19,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model impor
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 from ansible_collections.bareon.allocator.tests.support.disk.rules import DATA_LEGS, array_extents, broken, on_disks, size_of
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -269,7 +270,7 @@ def test_giving_up_what_is_short_or_growing_disks_makes_a_plan(problem: tuple[Ha
         assert planned(hardware, dataclasses.replace(schema, spaces=spaces)) is not None
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.integers(50, 2000), min_size=1, max_size=3),
     st.lists(st.tuples(st.integers(1, 40), st.sampled_from([1, 1, 2, 3])), min_size=1, max_size=5),
@@ -323,7 +324,7 @@ def large_problems(draw: st.DrawFn) -> tuple[Hardware, Schema]:
     return hardware, schema_of(hardware, *entries)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(large_problems())
 def test_large_machines(problem: tuple[Hardware, Schema]) -> None:
     hardware, schema = problem

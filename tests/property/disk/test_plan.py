@@ -10,6 +10,7 @@ import typing as t
 
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -233,7 +234,7 @@ def plan_of(schema: list[Plain], facts: Plain, objective: Objective = Objective.
         return None, error.conflict
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), schemas(), st.sampled_from([0, 0, 50]))
 def test_a_plan_can_be_made_as_it_is_written(facts: Plain, schema: list[Plain], reserve: int) -> None:
     plan, conflict = plan_of(schema, facts, reserve=reserve)
@@ -244,7 +245,7 @@ def test_a_plan_can_be_made_as_it_is_written(facts: Plain, schema: list[Plain], 
         assert all(disk["unallocated"] >= reserve for disk in plan["disks"])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), schemas())
 def test_ordered_plans_can_be_made_as_well(facts: Plain, schema: list[Plain]) -> None:
     unknown = ("raid", "btrfs", "zpool", "thin_pool", "thin")
@@ -261,7 +262,7 @@ def test_ordered_plans_can_be_made_as_well(facts: Plain, schema: list[Plain]) ->
         assert faults(facts, known, plan) == []
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), schemas(), st.randoms(use_true_random=False))
 def test_the_order_of_the_disks_does_not_matter(facts: Plain, schema: list[Plain], random: t.Any) -> None:
     shuffled = {**facts, "disks": random.sample(facts["disks"], len(facts["disks"]))}

@@ -32,10 +32,11 @@ from ansible_collections.bareon.allocator.tests.support.group.clusters import cl
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, starts
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-MODEST = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def stranded(cluster: Cluster, name: str) -> int:
@@ -200,7 +201,7 @@ def test_plans_of_any_small_cluster(cluster, wanted, most_at_node, order):
         assert_plan_is_sound(cluster, group, wanted, most_at_node, order, shared=True)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.integers(0, 10**6),
     st.sampled_from(["drbd", "mixed", "ext"]),

@@ -19,10 +19,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.place.plac
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances
 from ansible_collections.bareon.allocator.tests.support.group.limits import assert_nothing_worse
 from ansible_collections.bareon.allocator.tests.support.group.policies import open_group, opened
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-MODEST = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=examples(50), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -59,7 +60,7 @@ def test_no_limit_gets_worse(question):
             assert all(memory <= stranded.get(node, 0) for node, memory in group_health(after, group).stranded.items())
 
 
-@settings(MODEST, max_examples=20)
+@settings(MODEST, max_examples=examples(20))
 @given(questions())
 def test_no_count_is_beyond_the_bound(question):
     cluster, spec, options = question

@@ -22,10 +22,11 @@ from ansible_collections.bareon.allocator.tests.support.group.clusters import cl
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.oracle import least_stranded
 from ansible_collections.bareon.allocator.tests.support.group.policies import OPEN, open_group, opened
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-MODEST = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -103,7 +104,7 @@ def keeps_limits(before: Cluster, after: Cluster, name: str) -> bool:
     return sum(i.memory for i in here) <= 12 and sum(bool(i.tags) for i in here) <= max(1, sum(bool(i.tags) for i in there))
 
 
-@settings(MODEST, max_examples=60)
+@settings(MODEST, max_examples=examples(60))
 @given(shared_clusters(OPEN))
 def test_all_move_whenever_that_strands_nothing(cluster):
     leaving = [i.name for i in cluster.instances if i.primary == "n0"]

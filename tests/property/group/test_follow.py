@@ -16,10 +16,11 @@ from datetime import timedelta
 
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.tests.support.group.follower import Follower, by_lot
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 10_000)
 EVERY = 5
 """Minutes between two runs."""
@@ -165,7 +166,7 @@ def written() -> tuple[Follower, dict[str, t.Any]]:
 FOLLOWER, WRITTEN = written()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.sampled_from(list(places(WRITTEN))), st.sampled_from(ODD))
 def test_a_damaged_record_is_used_or_refused_with_a_sentence(path, odd):
     damaged: t.Any = copy.deepcopy(WRITTEN)

@@ -25,10 +25,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stage
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import opened
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 HARD = ("memory", "disk", "spindles")
 
 
@@ -71,7 +72,7 @@ def test_nothing_is_lost_while_a_set_is_down(cluster, options, non_redundant, or
                 assert not {primary, secondary} & set(members.nodes)
 
 
-@settings(MODEST, max_examples=200)
+@settings(MODEST, max_examples=examples(200))
 @given(clusters(most_nodes=6, most_instances=8), st.data())
 def test_sums_forbid_no_set_that_can_be_emptied(cluster, data):
     state = ClusterState.from_cluster(opened(cluster))

@@ -18,10 +18,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourh
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.moves import MoveEvaluator, MoveOptions, NoPrice
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def every_move(evaluator, state, group):

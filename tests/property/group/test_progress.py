@@ -10,6 +10,7 @@ import json
 import tempfile
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.progress import follow
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +59,7 @@ class Cluster:
         self.done[move] += 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(plans(), st.integers(1, 4), st.integers(0, 2), st.data())
 def test_every_step_is_done_once_in_spite_of_failures(plan, at_once, per_node, data):
     cluster = Cluster(plan)

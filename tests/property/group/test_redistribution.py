@@ -22,10 +22,11 @@ from ansible_collections.bareon.allocator.tests.support.group.clusters import cl
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import opened
 from ansible_collections.bareon.allocator.tests.support.group.super_clusters import is_allowed, moved, super_clusters
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def arrangements(cluster: Cluster):

@@ -18,13 +18,14 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.comp
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 NODES = ["n1", "n2", "n3"]
 MEMORY = 32768
 POOL = {"type": "external", "pool": "ceph"}
-EXAMPLES = settings(max_examples=40, deadline=None)
+EXAMPLES = settings(max_examples=examples(40), deadline=None)
 
 
 def instance(name, node, memory=1024):

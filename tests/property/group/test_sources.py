@@ -20,6 +20,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.ia
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text, write_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.info import report, summary
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +54,7 @@ SCRAPS = st.sampled_from(
 VALUES = st.sampled_from(
     [None, -1, 0, 1.5, float("nan"), float("inf"), 2**70, "", "x", "5 GiB", "-3", True, [], {}, [1], ["a"], {"a": 1}, [[]]]
 )
-often = settings(max_examples=200, deadline=None)
+often = settings(max_examples=examples(200), deadline=None)
 
 
 @st.composite

@@ -22,10 +22,11 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.ve
 )
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters, instances
 from ansible_collections.bareon.allocator.tests.support.group.oracle import Book, htools_metrics
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=examples(60), deadline=None)
 modes = st.sampled_from(ScoreMode)
 CHANGED = ("quantities", "peers", "reserved", "tag_counts", "location", "pool_free", "primary", "secondary", "missing_memory")
 

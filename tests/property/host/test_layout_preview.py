@@ -15,6 +15,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._schema.static im
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import DISK_SIZES, put_old_contents, schemas
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ def picture(host: SimulatedHost, layout: Layout) -> Picture:
     return picture_of(present, [disk.device.name for disk in found])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_what_the_diff_says_will_be_there_is_there_afterwards(data: st.DataObject) -> None:
     schema = data.draw(schemas())

@@ -34,6 +34,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas i
     put_old_contents,
     schemas,
 )
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,7 +68,7 @@ def may_stand_in_the_way(refusal: str) -> bool:
     return any(words in refusal for words in known)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_a_run_that_is_cut_off_is_completed_by_the_next(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -106,7 +107,7 @@ def test_a_run_that_is_cut_off_is_completed_by_the_next(data: st.DataObject) -> 
     check_layout(host, layout, earlier)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_a_change_after_the_install_loses_nothing(data: st.DataObject) -> None:
     """Grown, added, joined by a disk; without a permission to destroy anything, and cut off here and there."""
@@ -130,7 +131,7 @@ def test_a_change_after_the_install_loses_nothing(data: st.DataObject) -> None:
     assert plan_steps(layout, host.present(), ids(disks_of(maker.schema)), keep_unlisted=False).steps == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(schemas())
 def test_what_is_there_is_a_schema_with_which_nothing_is_to_be_done(schema: Plain) -> None:
     host = SimulatedHost.with_disks(dict(DISK_SIZES))

@@ -15,6 +15,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candida
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from ansible_collections.bareon.allocator.tests.support.provider.oracle import brute_force
 from ansible_collections.bareon.allocator.tests.support.provider.strategies import CLASSES, cases, crowded, subset
 from hypothesis import HealthCheck, assume, given, settings
@@ -34,7 +35,7 @@ def as_sets(candidates):
 
 
 @given(case=cases(), order=st.sampled_from(["none", "spread", "pack"]))
-@settings(COMMON, max_examples=600)
+@settings(COMMON, max_examples=examples(600))
 def test_search_agrees_with_brute_force(case, order):
     world, ask = case
     index = build_index(parse_world(world))
@@ -71,7 +72,7 @@ def as_allocations(parts):
 
 
 @given(case=st.one_of(cases(), crowded()), data=st.data())
-@settings(COMMON, max_examples=400)
+@settings(COMMON, max_examples=examples(400))
 def test_what_is_held_is_known_again(case, data):
     """Whatever trying everything finds is kept by who has it, full or not; what no candidate is, is not."""
     world, ask = case
@@ -99,7 +100,7 @@ def test_what_is_held_is_known_again(case, data):
 
 
 @given(case=crowded())
-@settings(COMMON, max_examples=200)
+@settings(COMMON, max_examples=examples(200))
 def test_bounds_and_interchange_drop_nothing_where_groups_compete(case):
     world, ask = case
     index = build_index(parse_world(world))
@@ -117,7 +118,7 @@ def test_bounds_and_interchange_drop_nothing_where_groups_compete(case):
     limit=st.integers(1, 5),
     distinct=st.sampled_from(["allocations", "mappings"]),
 )
-@settings(COMMON, max_examples=150)
+@settings(COMMON, max_examples=examples(150))
 def test_a_limit_takes_the_first_of_one_total_order(case, order, limit, distinct):
     world, ask = case
     index = build_index(parse_world(world))
@@ -134,7 +135,7 @@ def test_a_limit_takes_the_first_of_one_total_order(case, order, limit, distinct
 
 
 @given(case=cases())
-@settings(COMMON, max_examples=100)
+@settings(COMMON, max_examples=examples(100))
 def test_isolating_every_suffix_is_group_policy_isolate(case):
     world, ask = case
     suffixes = [suffix for suffix in ask["groups"] if suffix]
@@ -150,7 +151,7 @@ def test_isolating_every_suffix_is_group_policy_isolate(case):
 
 
 @given(case=cases())
-@settings(COMMON, max_examples=100)
+@settings(COMMON, max_examples=examples(100))
 def test_affinity_and_anti_affinity_part_the_candidates(case):
     world, _ask = case
     index = build_index(parse_world(world))
@@ -171,7 +172,7 @@ def test_affinity_and_anti_affinity_part_the_candidates(case):
 
 
 @given(case=cases(), budget=st.integers(1, 30))
-@settings(COMMON, max_examples=100)
+@settings(COMMON, max_examples=examples(100))
 def test_a_spent_budget_gives_a_prefix_and_says_so(case, budget):
     world, ask = case
     index = build_index(parse_world(world))

@@ -21,6 +21,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import World
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from ansible_collections.bareon.allocator.tests.support.provider.refill import refill
 from ansible_collections.bareon.allocator.tests.support.provider.strategies import CONSUMER, cases, crowded
 from hypothesis import HealthCheck, assume, given, settings
@@ -57,7 +58,7 @@ COMMON = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_t
     distinct=st.sampled_from(["allocations", "mappings"]),
     asks_again=st.booleans(),
 )
-@settings(deadline=None, max_examples=250, suppress_health_check=COMMON)
+@settings(deadline=None, max_examples=examples(250), suppress_health_check=COMMON)
 def test_a_database_finds_what_the_whole_world_has(ledger, sizes, case, order, limit, distinct, asks_again):
     data, ask = case
     world = parse_world(data)
@@ -80,7 +81,7 @@ def test_a_database_finds_what_the_whole_world_has(ledger, sizes, case, order, l
 
 
 @given(case=st.one_of(cases(), crowded()), data=st.data())
-@settings(deadline=None, max_examples=150, suppress_health_check=COMMON)
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=COMMON)
 def test_the_trees_around_what_is_held_tell_whether_it_is_a_candidate(ledger, case, data):
     world, ask = case
     empty = parse_world({**world, "allocations": {}})

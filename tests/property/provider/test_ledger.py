@@ -23,6 +23,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reshape import reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import World
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -276,4 +277,4 @@ def parse_wanted(wanted):
 
 
 TestLedgerHistory = LedgerHistory.TestCase
-TestLedgerHistory.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestLedgerHistory.settings = settings(max_examples=examples(40), stateful_step_count=25, deadline=None)

@@ -164,7 +164,7 @@ class _Server:
     def of(cls, access: Access) -> _Server:
         """Return a session, begun with a ticket where a password is given."""
         proxmoxer, _requests = libraries.proxmoxer, libraries.requests
-        libraries.refuse_missing()
+        libraries.refuse_missing("proxmox")
         url = f"https://{urlsplit(access.url).netloc}"
         api = proxmoxer.ProxmoxAPI(**access.options())
         session = api._store["session"]

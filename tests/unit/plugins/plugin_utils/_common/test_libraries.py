@@ -12,7 +12,7 @@ import types
 import numpy
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import libraries
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.libraries import MissingLibraries, refuse_missing
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.libraries import MissingLibraries, part_of, refuse_missing
 from packaging.requirements import Requirement
 
 DECLARED = """
@@ -44,7 +44,7 @@ def asked_anew(name: str, monkeypatch: pytest.MonkeyPatch) -> object:
 
 def test_libraries_are_themselves() -> None:
     assert libraries.np is numpy
-    refuse_missing()
+    refuse_missing("")
 
 
 def test_what_is_no_library_is_no_attribute() -> None:
@@ -70,7 +70,7 @@ def test_an_old_version_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(numpy, "__version__", "1.25.2")
     assert isinstance(asked_anew("np", monkeypatch), libraries._Absent)
     with pytest.raises(MissingLibraries) as caught:
-        refuse_missing()
+        refuse_missing("")
     assert "does not have: numpy>=1.26 (it has 1.25.2). Install" in str(caught.value)
 
 
@@ -78,20 +78,21 @@ def test_a_library_that_cannot_be_loaded_is_not_called_missing(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "networkx", None)
     assert isinstance(asked_anew("networkx", monkeypatch), libraries._Absent)
     with pytest.raises(MissingLibraries, match=f"cannot load a Python library that {sys.executable} has: .*networkx"):
-        refuse_missing()
+        refuse_missing("")
 
 
-def test_what_is_expected_and_not_there_is_refused_unloaded() -> None:
+def test_what_is_expected_and_not_there_is_refused_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     libraries.expect("alembic")
-    refuse_missing()
+    refuse_missing("")
     libraries.expect("no_such_library")
-    with pytest.raises(MissingLibraries, match="no_such_library"):
-        refuse_missing()
+    monkeypatch.setattr(libraries, "_requirements", lambda file: {"no_such_library": "no-such-library>=1"})
+    with pytest.raises(MissingLibraries, match="no-such-library"):
+        refuse_missing("")
 
 
 def test_a_library_that_does_not_tell_its_version_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "silent", types.ModuleType("silent"))
-    monkeypatch.setattr(libraries, "_requirements", lambda: {"silent": "silent>=3.0"})
+    monkeypatch.setattr(libraries, "_requirements", lambda file: {"silent": "silent>=3.0"})
     libraries._refuse_old("silent")
 
 
@@ -104,7 +105,7 @@ def test_versions_fit_as_pip_says(version: str, requirement: str) -> None:
 
 
 def test_every_requirement_has_bounds_that_are_understood() -> None:
-    for requirement in libraries._requirements().values():
+    for requirement in libraries._requirements(libraries.REQUIREMENTS).values():
         parsed = Requirement(requirement)
         assert {clause.operator for clause in parsed.specifier} <= {">=", "!="}
         assert len(libraries._BOUND.findall(requirement)) == len(parsed.specifier)
@@ -129,4 +130,13 @@ def test_the_driver_of_the_named_ledger_is_loaded_before_it_is_used(database, lo
 def test_a_driver_that_is_not_there_is_left_to_who_connects(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     libraries._load_driver("postgresql://db/ledger")
-    refuse_missing()
+    refuse_missing("")
+
+
+def test_a_part_is_not_refused_for_what_another_part_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaql", None)
+    assert isinstance(asked_anew("yaql", monkeypatch), libraries._Absent)
+    refuse_missing(part_of("bareon.allocator.group_balance"))
+    for part in (part_of("bareon.allocator.disk_plan"), part_of("somebody.elses.action")):
+        with pytest.raises(MissingLibraries):
+            refuse_missing(part)

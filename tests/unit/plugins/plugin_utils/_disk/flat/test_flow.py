@@ -10,6 +10,7 @@ import random
 
 import networkx as nx
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.flow import Transport, bits, route
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ def judged(demand: list[int], masks: list[int], capacity: list[int]) -> int:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_route_is_a_maximum_flow_and_its_cut_proves_it(seed: int) -> None:
     demand, masks, capacity = made(random.Random(seed))
     transport, short = route(demand, masks, capacity)
@@ -63,7 +64,7 @@ def test_route_is_a_maximum_flow_and_its_cut_proves_it(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_push_into_moves_others_as_far_as_they_go(seed: int) -> None:
     source = random.Random(seed)
     demand, masks, capacity = made(source)

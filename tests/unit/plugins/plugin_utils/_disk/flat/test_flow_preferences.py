@@ -10,6 +10,7 @@ import itertools
 import random
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.flow import route, split
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def made(source: random.Random) -> tuple[list[int], list[dict[int, int]], list[i
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_no_way_to_divide_is_better(seed: int) -> None:
     amounts, tiers, capacity = made(random.Random(seed))
     parts = split(amounts, tiers, capacity)

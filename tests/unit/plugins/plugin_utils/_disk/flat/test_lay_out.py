@@ -11,6 +11,7 @@ import random
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.flow import route
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.lay_out import Item, Shelf, lay
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ def made(source: random.Random) -> tuple[list[Item], Shelf]:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_all_is_laid_within_the_disks(seed: int) -> None:
     items, shelf = made(random.Random(seed))
     pieces = lay(items, shelf)

@@ -12,6 +12,7 @@ from fractions import Fraction
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.flow import route
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.levels import Grower, common_level, fill, whole_weights
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ def test_whole_weights(weights: list[float], expected: list[int]) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_common_level_adds_up(seed: int) -> None:
     source = random.Random(seed)
     growers = []
@@ -75,7 +76,7 @@ def made(source: random.Random) -> tuple[list[Grower], list[int], list[int], lis
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_fill_is_as_fair_as_growing_one_by_one(seed: int) -> None:
     problem = made(random.Random(seed))
     sizes = fill(*problem)

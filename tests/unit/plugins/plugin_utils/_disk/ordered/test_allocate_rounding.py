@@ -10,6 +10,7 @@ import numpy as np
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import whole
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import OrderedRequest
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def test_an_exact_size_that_is_split_in_halves() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_bounds_hold_and_nothing_is_lost(seed: int) -> None:
     """Split whole totals over disks at random: every mixture of whole layouts is a fractional one."""
     random = np.random.default_rng(seed)

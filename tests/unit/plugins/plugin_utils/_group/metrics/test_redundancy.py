@@ -13,6 +13,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._common.highs imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import DiskTemplate, PoolKind, PoolName, StoragePool
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.redundancy import node_failures, node_reserves, pool_reserves
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +104,7 @@ def least_stranded(memories, tags, rooms):
     return best
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_arrangement_strands_less(bench, data):
     count = data.draw(st.integers(1, 5))

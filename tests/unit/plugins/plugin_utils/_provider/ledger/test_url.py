@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.url import describe, parse_database
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import SQLAlchemyError
@@ -79,7 +80,7 @@ def parts_of(secret):
     return {secret, urllib.parse.quote(secret, safe=""), *(run for run in runs if len(run) > 2)}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.sampled_from(PLACES), backend=st.sampled_from(BACKENDS), key=st.sampled_from(KEYS), secret=secrets, quoted=st.booleans())
 @example(place=PLACES[0], backend="postgresql", key="x", secret="ZQ/JX@zqjx", quoted=False)
 @example(place=PLACES[8], backend="postgresql", key="password", secret="ZQJX", quoted=False)
