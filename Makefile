@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
+.PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
 	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
@@ -24,7 +24,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(BIN)/python:
-	"$$(tests/utils/newest-python)" -m venv .venv
+	"$${PYTHON:-$$(tests/utils/newest-python)}" -m venv .venv
 
 # A first look waits for nothing that it does not need, nor for what it does not import to be compiled.
 $(DEMO): requirements.txt | $(BIN)/python
@@ -48,11 +48,28 @@ demo: $(DEMO) ## Plan the disks of this machine and of a sample fleet, and balan
 	@ANSIBLE_DISPLAY_OK_HOSTS=false $(BIN)/ansible-playbook --inventory localhost, playbooks/demo.yml
 	@cat demo/plans.txt
 
-test: lint typing docs-lint sanity unit ## Everything that can be tested without servers, containers and VMs
+test: ruff typing docs-lint fast ## What every change goes through, in minutes; PYTHON=python3.11 makes .venv by another Python than the newest
 
-lint: $(DEVELOP)
+fast: $(DEVELOP) ## Tests that are fast, slow ones of the parts that changed, and of the others those whose turn it is by TEST_SEED, one in ten
+	TEST_SHARE=10 $(BIN)/python -m pytest -n auto -q
+
+test-all: lint typing docs-lint sanity unit test-oldest ## Everything that can be tested without servers, containers and VMs; by CI as well
+
+test-oldest: ## What `make fast` tests, in a copy of the checkout with the oldest Python that the controller runs on
+	tests/utils/copy-checkout .build/oldest
+	$(MAKE) -C .build/oldest PYTHON="$$(tests/utils/oldest-python)" fast
+
+slow: $(DEVELOP) ## Measure which tests are slow, and write tests/support/house/slow_tests.txt; half an hour
+	rm -rf .build/costs
+	mkdir -p .build/costs
+	TEST_COSTS=.build/costs $(BIN)/python -m pytest -n auto -q
+	$(BENCH) tests/support/house/slow_tests.py .build/costs
+
+ruff: $(DEVELOP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint: ruff
 	$(BIN)/yamllint --strict .
 	$(BIN)/reuse --suppress-deprecation lint --quiet || { $(BIN)/reuse lint; exit 1; }
 	$(BIN)/ansible-lint --profile production

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.tests.support.house.share import is_its_turn, rooms_of, share, slow_tests, touched_rooms
+from hypothesis import is_hypothesis_test
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -35,10 +36,14 @@ def pytest_report_header() -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[t.Any]:
-    """Append the CPU seconds of a test and its children to TEST_COSTS, from which `make slow` takes them."""
+    """Append the CPU seconds of a test and its children to TEST_COSTS, from which `make slow` takes them.
+
+    Property tests are left out: their share is one of examples.
+    """
     before = _spent()
     result = yield
-    if folder := os.environ.get("TEST_COSTS"):
+    folder = os.environ.get("TEST_COSTS")
+    if folder and not is_hypothesis_test(getattr(item, "obj", None)):
         with Path(folder, f"{os.getpid()}.txt").open("a", encoding="utf-8") as file:
             file.write(f"{_spent() - before:.3f}\t{item.nodeid}\n")
     return result
