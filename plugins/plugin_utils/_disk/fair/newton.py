@@ -47,10 +47,12 @@ def fill_plain(problem: Problem, placement: Placement, left: Sequence[int], lost
         return None
     for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
         filling.grow(turn)
-    filling.close_unused_pvs()
-    # Where no PV came to lie its metadata leave room.
-    for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL, GrowthOrder.LEFTOVER):
-        filling.grow(turn)
+    if filling.gains_by_closing():
+        filling.close_unused_pvs()
+        # Where no PV came to lie its metadata leave room.
+        for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
+            filling.grow(turn)
+    filling.grow(GrowthOrder.LEFTOVER)
     return filling.targets()
 
 
@@ -71,28 +73,50 @@ class _Filling:
         self._on = np.zeros((len(left), len(demands)))
         for at in self._solid:
             self._on[list(placement.areas_of_demand[at]), at] = 1.0
+        pools = problem.pools
+        self._shares = np.zeros((len(pools), len(demands)))
+        for position, pool in enumerate(pools):
+            self._shares[position, list(pool.volumes)] = 1.0
+        self._kept = np.array([float(pool.kept * pool.extent_size) for pool in pools])
+        self._least = np.array([float(-(-pool.lo // pool.extent_size) * pool.extent_size) for pool in pools])
         self._divided = [position for position, pool in enumerate(problem.pools) if not pool.arrays]
+        self._rows: list[list[int]] = []
+        """Divided pools (positions) that may use the same areas: in a flow they are one."""
         self._on_array = [position for position, pool in enumerate(problem.pools) if pool.arrays]
         self._set_pvs(placement.pvs, liked_only=True)
 
     def _set_pvs(self, pvs: Sequence[Sequence[int]], *, liked_only: bool) -> None:
         """Say where pools may have PVs; metadata counts wherever one is possible."""
         self._pvs = [tuple(areas) for areas in pvs]
+        # The most MiB of every pool beyond those that are there.
+        self._caps = np.array(
+            [
+                0.0 if not pool.arrays and not own else math.inf if pool.hi is None else float(pool.hi // pool.extent_size * pool.extent_size)
+                for pool, own in zip(self._problem.pools, self._pvs)
+            ]
+        )
         self._capacity = self._room.copy()
-        masks: dict[int, int] = {}
-        for row, position in enumerate(self._divided):
+        rows: dict[tuple[int, ...], list[int]] = {}
+        for position in self._divided:
             pool = self._problem.pools[position]
-            for area in self._pvs[position]:
+            for area in self._pvs[position] if pool.metadata_size else ():
                 if self._room[area] > pool.metadata_size + pool.extent_size:
                     self._capacity[area] -= pool.metadata_size
-                if not liked_only or not pool.preferred or rank(pool.preferred, area) == 0:
-                    masks[area] = masks.get(area, 0) | 1 << row
+            some = liked_only and pool.preferred
+            own = tuple(area for area in self._pvs[position] if rank(pool.preferred, area) == 0) if some else self._pvs[position]
+            rows.setdefault(own, []).append(position)
+        self._rows = list(rows.values())
+        masks: dict[int, int] = {}
+        for row, areas in enumerate(rows):
+            for area in areas:
+                masks[area] = masks.get(area, 0) | 1 << row
         self._masks = masks
-        self._kinds = sorted(set(masks.values()))
-        self._areas_of_kind = [np.array([area for area, mask in masks.items() if mask == kind], dtype=np.int64) for kind in self._kinds]
-        self._open_to = [
-            sum(1 << number for number, kind in enumerate(self._kinds) if kind >> row & 1) for row in range(len(self._divided))
-        ]
+        areas_of_kind: dict[int, list[int]] = {}
+        for area, mask in masks.items():
+            areas_of_kind.setdefault(mask, []).append(area)
+        self._kinds = sorted(areas_of_kind)
+        self._areas_of_kind = [np.array(areas_of_kind[kind], dtype=np.int64) for kind in self._kinds]
+        self._open_to = [sum(1 << number for number, kind in enumerate(self._kinds) if kind >> row & 1) for row in range(len(self._rows))]
 
     def fits(self) -> bool:
         """Tell whether the minimums fit."""
@@ -103,30 +127,34 @@ class _Filling:
     def _still(self) -> Floats:
         return np.zeros(len(self._size))
 
-    def _taken(self, pool: Pool, sizes: Floats) -> float:
-        """Return the MiB that volumes take beyond those that are there."""
-        return float(sizes[list(pool.volumes)].sum()) - pool.kept * pool.extent_size
+    def _taken(self, sizes: Floats) -> Floats:
+        """Return (P,) the MiB that volumes take beyond those that are there."""
+        taken: Floats = self._shares @ sizes - self._kept
+        return taken
 
-    def _need(self, pool: Pool, sizes: Floats) -> float:
-        """Return the MiB that a pool needs beyond those it has."""
-        return max(self._taken(pool, sizes), float(-(-pool.lo // pool.extent_size) * pool.extent_size))
+    def _needs(self, sizes: Floats) -> Floats:
+        """Return (P,) the MiB that pools need beyond those they have."""
+        needs: Floats = np.maximum(self._taken(sizes), self._least)
+        return needs
 
-    def _slope(self, pool: Pool, sizes: Floats, slopes: Floats) -> float:
-        grows = self._taken(pool, sizes) >= -(-pool.lo // pool.extent_size) * pool.extent_size
-        return float(slopes[list(pool.volumes)].sum()) if grows else 0.0
+    def _slopes(self, sizes: Floats, slopes: Floats) -> Floats:
+        """Return (P,) how fast the needs grow with the level."""
+        grown: Floats = np.where(self._taken(sizes) >= self._least, self._shares @ slopes, 0.0)
+        return grown
 
     def _loads(self, sizes: Floats, slopes: Floats) -> tuple[Floats, Floats]:
         """Return what lies whole on every area, and how fast that grows with the level."""
         load, slope = self._on @ sizes, self._on @ slopes
+        needs, growing = (self._needs(sizes), self._slopes(sizes, slopes)) if self._on_array else (load, slope)
         for position in self._on_array:
             pool = self._problem.pools[position]
             array = pool.arrays[0]
             demand = self._problem.demands[array]
-            leg = (self._need(pool, sizes) + self._lost[array]) / demand.unit
+            leg = (needs[position] + self._lost[array]) / demand.unit
             areas = list(self._placement.areas_of_demand[array])
             grows = leg > sizes[array]
             load[areas] += leg if grows else sizes[array]
-            slope[areas] += self._slope(pool, sizes, slopes) / demand.unit if grows else slopes[array]
+            slope[areas] += growing[position] / demand.unit if grows else slopes[array]
         return load, slope
 
     def _violated(self, sizes: Floats, slopes: Floats) -> tuple[float, float] | None:
@@ -138,24 +166,18 @@ class _Filling:
             steps = over[broken] / np.maximum(slope[broken], 1e-300)
             worst = broken[int(np.argmax(steps))]
             return float(over[worst]), float(slope[worst])
-        for position, pool in enumerate(self._problem.pools):
-            excess = self._taken(pool, sizes) - self._cap(position)
-            if excess > _SLACK:
-                return excess, self._slope(pool, sizes, slopes)
+        excess = self._taken(sizes) - self._caps
+        beyond = np.flatnonzero(excess > _SLACK)
+        if len(beyond):
+            return float(excess[beyond[0]]), float(self._slopes(sizes, slopes)[beyond[0]])
         return self._broken_cut(sizes, slopes, load, slope)
-
-    def _cap(self, position: int) -> float:
-        """Return the most MiB that a pool may have beyond those that are there."""
-        pool = self._problem.pools[position]
-        if not pool.arrays and not self._pvs[position]:
-            return 0.0
-        return math.inf if pool.hi is None else float(pool.hi // pool.extent_size * pool.extent_size)
 
     def _flow(self, sizes: Floats, load: Floats) -> tuple[Transport, list[int]]:
         """Return the flow from pools to areas, in millionths of a MiB so that it is exact."""
         spare = np.maximum(self._capacity - load, 0.0)
         room = [int(spare[areas].sum() * 1e6) + 1 for areas in self._areas_of_kind]
-        needs = [max(0, int(self._need(self._problem.pools[position], sizes) * 1e6)) for position in self._divided]
+        exact = [max(0, int(need * 1e6)) for need in self._needs(sizes).tolist()]
+        needs = [sum(exact[position] for position in row) for row in self._rows]
         return route(needs, self._open_to, room)
 
     def _broken_cut(self, sizes: Floats, slopes: Floats, load: Floats, slope: Floats) -> tuple[float, float] | None:
@@ -165,12 +187,12 @@ class _Filling:
         if not short:
             return None
         rows, kinds = transport.reach(short)
-        pools = [self._problem.pools[self._divided[row]] for row in bits(rows)]
+        pools = [position for row in bits(rows) for position in self._rows[row]]
         areas = [self._areas_of_kind[kind] for kind in bits(kinds)]
-        excess = sum(self._need(pool, sizes) for pool in pools) - sum(float((self._capacity - load)[own].sum()) for own in areas)
+        excess = float(self._needs(sizes)[pools].sum()) - sum(float((self._capacity - load)[own].sum()) for own in areas)
         if excess <= _SLACK * (1 + len(areas)):
             return None
-        return excess, sum(self._slope(pool, sizes, slopes) for pool in pools) + sum(float(slope[own].sum()) for own in areas)
+        return excess, float(self._slopes(sizes, slopes)[pools].sum()) + sum(float(slope[own].sum()) for own in areas)
 
     def grow(self, turn: GrowthOrder) -> None:
         """Raise everything whose turn it is until all of it is blocked."""
@@ -216,15 +238,14 @@ class _Filling:
         load, _slope = self._loads(sizes, self._still())
         full = self._capacity - load <= _SLACK * 10
         stuck = (self._on[full] > 0).any(axis=0) if full.any() else np.zeros(len(sizes), dtype=bool)
+        needs = self._needs(sizes)
         for position in self._on_array:
             pool = self._problem.pools[position]
             legs = list(self._placement.areas_of_demand[pool.arrays[0]])
-            grows = (self._need(pool, sizes) + self._lost[pool.arrays[0]]) / self._problem.demands[pool.arrays[0]].unit
+            grows = (needs[position] + self._lost[pool.arrays[0]]) / self._problem.demands[pool.arrays[0]].unit
             if full[legs].any() and grows >= sizes[pool.arrays[0]] - _SLACK * 10:
                 stuck[list(pool.volumes)] = True
-        for position, pool in enumerate(self._problem.pools):
-            if self._taken(pool, sizes) >= self._cap(position) - _SLACK * 10:
-                stuck[list(pool.volumes)] = True
+        stuck |= (self._shares[self._taken(sizes) >= self._caps - _SLACK * 10] > 0).any(axis=0)
         return stuck | self._stuck_in_flow(sizes, load)
 
     def _stuck_in_flow(self, sizes: Floats, load: Floats) -> npt.NDArray[np.bool_]:
@@ -233,10 +254,10 @@ class _Filling:
             return stuck
         transport, _short = self._flow(sizes, load)
         little = int(_SLACK * 20 * 1e6) * (1 + len(self._kinds))
-        for row, position in enumerate(self._divided):
+        for row, positions in enumerate(self._rows):
             _rows, kinds = transport.reach([row])
             if sum(transport.free[kind] for kind in bits(kinds)) <= little:
-                stuck[list(self._problem.pools[position].volumes)] = True
+                stuck[[at for position in positions for at in self._problem.pools[position].volumes]] = True
                 for kind in bits(kinds):
                     # What lies whole on an area that a full set of pools needs cannot grow, either.
                     stuck |= (self._on[self._areas_of_kind[kind]] > 0).any(axis=0)
@@ -248,6 +269,10 @@ class _Filling:
             pool = self._problem.pools[position]
             if not set(areas.tolist()).isdisjoint(self._placement.areas_of_demand[pool.arrays[0]]):
                 stuck[list(pool.volumes)] = True
+
+    def gains_by_closing(self) -> bool:
+        """Tell whether giving up unused PVs frees metadata, or lets pools grow off what they prefer."""
+        return any(self._problem.pools[position].metadata_size or self._problem.pools[position].preferred for position in self._divided)
 
     def close_unused_pvs(self) -> None:
         """Lay out what has been found on few PVs and give up the others."""
@@ -261,36 +286,30 @@ class _Filling:
         """Return the extents of every PV: whole ones, on few areas, first pools on first areas."""
         load, _slope = self._loads(self._size, self._still())
         order = sorted(self._masks)
-        extent = self._extent(0) if self._divided else 1
+        # Everything counts in the same extents (`is_plain`), and so does the flow.
+        extent = self._problem.pools[self._divided[0]].extent_size if self._divided else 1
         spare = np.maximum(0.0, self._capacity - load + _SLACK * 100)[order].astype(np.int64)
         numbers = {kind: number for number, kind in enumerate(self._kinds)}
         shelf = Shelf(tuple(numbers[self._masks[area]] for area in order), tuple((spare // extent * extent).tolist()))
-        wanted = []
-        for position in self._divided:
-            pool = self._problem.pools[position]
-            wanted.append(math.ceil(max(0.0, self._need(pool, self._size)) / pool.extent_size - _SLACK) * pool.extent_size)
-        transport, _short = route(wanted, self._open_to, shelf.pool_room())
-        items = []
-        for row, flow in enumerate(transport.flow):
-            size = self._extent(row)
-            items.append(Item(row, self._open_to[row], sum(flow) // size * size))
-        pieces = lay(items, shelf)
-        return {
-            (self._divided[row], order[disk]): amount // self._extent(row)
-            for (row, disk), amount in pieces.items()
-            if amount >= self._extent(row)
-        }
-
-    def _extent(self, row: int) -> int:
-        return self._problem.pools[self._divided[row]].extent_size
+        open_to = {position: mask for row, mask in zip(self._rows, self._open_to) for position in row}
+        needs = self._needs(self._size).tolist()
+        exact = [max(0.0, needs[position]) / extent for position in self._divided]
+        whole = [math.floor(extents + _SLACK) for extents in exact]
+        transport, _short = route([extents * extent for extents in whole], [open_to[at] for at in self._divided], shelf.pool_room())
+        # What rounding has cost most is made up for first, as far as there are extents.
+        cost = [round(extents - floor, 3) for extents, floor in zip(exact, whole)]
+        for row in sorted((row for row, missing in enumerate(cost) if missing > 0), key=lambda row: (-cost[row], row)):
+            transport.push(row, extent)
+        items = [Item(row, open_to[at], sum(flow)) for row, (at, flow) in enumerate(zip(self._divided, transport.flow))]
+        return {(self._divided[row], order[disk]): amount // extent for (row, disk), amount in lay(items, shelf).items()}
 
     def targets(self) -> Targets:
         """Return the sizes as they are now, with as few PVs as hold them."""
         units = self._size / self._scale
         pvs: Mapping[tuple[int, int], int] = self._laid()
+        needs = self._needs(self._size)
         for position in self._on_array:
-            pool = self._problem.pools[position]
-            array = pool.arrays[0]
-            leg = (self._need(pool, self._size) + self._lost[array]) / self._problem.demands[array].unit
+            array = self._problem.pools[position].arrays[0]
+            leg = (needs[position] + self._lost[array]) / self._problem.demands[array].unit
             units[array] = max(units[array], math.ceil(leg - _SLACK))
         return Targets(dict(enumerate(units.tolist())), {pv: float(extents) for pv, extents in pvs.items()})
