@@ -7,7 +7,7 @@
     PYTHONPATH=.venv/collections .venv/bin/python tests/bench/disk_plan.py [--repeat 15] [--json FILE]     (`make bench` runs it, too)
 
 `program` is one call of scipy.optimize.linprog on the seed's program with dense rows; building these rows is not counted.
-`solve` is our solver from arrays to arrays; `plan` is all of a plan: facts and schema read and checked, expressions
+`solve` is our solver from models to models; `plan` is all of a plan: facts and schema read and checked, expressions
 evaluated, solved, converted. `cold` is the first plan of a process that has just started, its imports apart (they are paid
 once per playbook). Without preferences a plan has minimums only; with them every fourth space is best with the ssds, by an expression.
 Ratios are to `program`, times medians of CPU time. Exits with 1 when a target is missed.
@@ -57,20 +57,13 @@ def liked_cells(facts, schema):
     return np.array([ssds if "best_with_disks" in space else [False] * len(ssds) for space in schema])
 
 
-def request_of(facts, schema):
-    """Return the same problem as arrays for our solver."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM, UNPREFERRED, Request
+def models_of(facts, schema):
+    """Return machine and schema as our solver takes them, with expressions evaluated."""
+    from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 
-    liked = liked_cells(facts, schema)
-    spaces, disks = liked.shape
-    return Request(
-        low=np.array([space["min_size"] for space in schema], dtype=np.int64),
-        high=np.full(spaces, NO_MAXIMUM, dtype=np.int64),
-        weight=np.ones(spaces),
-        allowed=np.ones((spaces, disks), dtype=bool),
-        tier=np.where(liked.any(axis=1, keepdims=True) & ~liked, UNPREFERRED, 0).astype(np.int64),
-        capacity=np.array([disk["size"] for disk in facts["disks"]], dtype=np.int64),
-    )
+    hardware = hardware_of(*(disk["size"] for disk in facts["disks"]))
+    ssds = [f"d{at}" for at, disk in enumerate(facts["disks"]) if disk["type"] == "ssd"]
+    return hardware, schema_of(hardware, *(space | {"best_with_disks": ssds} if "best_with_disks" in space else space for space in schema))
 
 
 def seed_program_of(facts, schema):
@@ -124,15 +117,15 @@ def cold(disks, spaces, *, preferences):
 
 def measure(disks, spaces, repeat, *, preferences):
     """Return one row of the table."""
-    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import share
+    from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
     from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
     from scipy.optimize import linprog
 
     facts, schema = facts_of(disks), schema_of(spaces, preferences=preferences)
-    request = request_of(facts, schema)
+    models = models_of(facts, schema)
     rows = seed_program_of(facts, schema)
     program = cpu_ms(lambda: linprog(**rows), repeat)
-    solve = cpu_ms(lambda: share(request), repeat)
+    solve = cpu_ms(lambda: allocate_fair(*models), repeat)
     # A planner knows the answers it has given, so every plan is asked of a new one.
     plan = cpu_ms(lambda: Planner(schema).plan(facts), repeat)
     first = measure_cold(disks, spaces, preferences=preferences)

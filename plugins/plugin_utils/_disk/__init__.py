@@ -6,7 +6,7 @@
 
 In comes plain data: a schema as people write it, and hardware as disk_facts tells it. Out goes a plan as plain data, or the
 constraints that conflict and by how many MiB. The packages go from left to right: schema (parse), problem (what the solvers see),
-flat, fair and ordered (solve), static (convert), render (show). Beside them stand recorded (hardware that others know), installer (plans
+fair and ordered (solve), static (convert), render (show). Beside them stand recorded (hardware that others know), installer (plans
 in others' words) and drift (what has become of plans). Read model.py (the words), then planner.py, which calls them in this order, once
 for all machines alike; learnt.py keeps what it learns of them, for other processes as well. known_hardware.py has what is known of
 hosts, fleet.py tells of their plans, and plan_files.py writes them; warm_up.py plans once before Ansible forks. After "High level

@@ -10,9 +10,8 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM, Infeasible
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import DoesNotPack, Ordered, allocate
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import OrderedRequest, weight_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import DoesNotPack, Infeasible, Ordered, allocate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import NO_MAXIMUM, OrderedRequest, weight_groups
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..flat.flow import bits, route
+from ..place.flow import bits, route
 from ..problem.model import Kind, Problem
 
 
@@ -83,6 +83,10 @@ class Sums:
             if area not in mixed:
                 room[area] = max(0, room[area] - lost) // extent * extent
         return room
+
+    def overflow(self) -> int:
+        """Return by how many MiB all minimums together exceed the room."""
+        return sum(self.short(range(len(self.needs)), self.rooms).values())
 
     def short(self, rows: Sequence[int], rooms: Sequence[int]) -> dict[int, int]:
         """Return the MiB for which there is no room, by row; rows of one set of areas are routed as one."""
@@ -171,7 +175,7 @@ def least_given_up(sums: Sums, blamed: Sequence[str] = ()) -> dict[str, int]:
 def least_grown(sums: Sums, blamed: Sequence[str]) -> dict[str, int] | None:
     """Return one disk of a conflict of a divisible problem that is to be larger by all that is short; None where several must be."""
     problem, rows = sums.problem, range(len(sums.needs))
-    short = sum(sums.short(rows, sums.rooms).values())
+    short = sums.overflow()
     if not short:
         return {}
     # Of disks with the same owners one answers for all.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from ..flat.flow import route
+from ..place.flow import route
 from ..problem.model import Demand, Kind, Pool, Problem
 
 

@@ -20,6 +20,7 @@ from ..problem.program import DiskProgram, Frame, build, follows
 
 _TINY = 1e-9
 _MEANS_NOTHING = 1e-6
+_MISSING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,12 @@ class _Filling:
         """Return the sizes as they are now, with PVs on the first areas for the first pools."""
         model = self._program(exactly=True)
         cost = {column: -self._place_cost(pool, area) for (pool, area), column in model.extents.items()}
+        # Crumbs on PVs that have been given up since find no room on full disks: as much may be missing.
+        dear = 3.0 + max((len(pool.preferred) for pool in self._problem.pools), default=0)
+        for at, demand in enumerate(self._problem.demands):
+            column = model.units[at]
+            model.program.lower[column] = max(float(demand.low), model.program.lower[column] - _MISSING)
+            cost[column] = dear * demand.unit
         cost.update({model.units[at]: -1.0 for at, demand in enumerate(self._problem.demands) if follows(demand)})
         solved = maximise_with_prices(model.program, cost)
         if solved is None:

@@ -20,7 +20,7 @@ from ..problem.model import Demand, GrowthOrder, Placement, Problem, Sizes, rank
 from ..problem.program import open_everywhere
 from ..problem.relations import widened
 from .exchange import Exchange, Verdict, at_level, held, kept, reaches, rising
-from .sizes import size_fairly
+from .sizes import Filled, size_fairly
 
 _STEP = 1.01
 """A level is done when it is proven that there is none a percent higher."""
@@ -97,6 +97,7 @@ class _Levels:
         self._problem, self._search, self._first = problem, search, first
         self._open: list[tuple[float, tuple[int, ...]]] = []
         self._questions = _QUESTIONS
+        self._filled: Filled = {}
         self._rounds = max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _DISKS_BY_DEMANDS // max(1, len(problem.areas) * len(problem.demands))))
         self._rounds_of_a_level = self._rounds // 2
         self._everywhere = [open_everywhere(problem, position) for position in range(len(problem.pools))]
@@ -293,7 +294,7 @@ class _Levels:
         pools = self._problem.pools
         pvs = tuple(pool.areas if everywhere else own for pool, everywhere, own in zip(pools, self._everywhere, placement.pvs))
         placement = widened(self._problem, replace(placement, pvs=pvs)) if self._problem.relations else replace(placement, pvs=pvs)
-        sizes = size_fairly(self._problem, placement)
+        sizes = size_fairly(self._problem, placement, self._filled)
         if sizes is None:
             return None
         off = off_cost(self._problem, placement)

@@ -16,9 +16,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ..._common.libraries import np, npt
-from ..flat.flow import Transport, bits, route
-from ..flat.lay_out import Item, Shelf, lay
-from ..problem.model import GrowthOrder, Kind, Placement, Pool, Problem, rank
+from ..place.flow import Transport, bits, route
+from ..place.lay_out import Item, Shelf, lay
+from ..problem.model import GrowthOrder, Kind, Placement, Problem, rank
 from .filling import Targets
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +91,11 @@ class _Filling:
         # The most MiB of every pool beyond those that are there.
         self._caps = np.array(
             [
-                0.0 if not pool.arrays and not own else math.inf if pool.hi is None else float(pool.hi // pool.extent_size * pool.extent_size)
+                0.0
+                if not pool.arrays and not own
+                else math.inf
+                if pool.hi is None
+                else float(pool.hi // pool.extent_size * pool.extent_size)
                 for pool, own in zip(self._problem.pools, self._pvs)
             ]
         )
@@ -215,10 +219,9 @@ class _Filling:
     def _highest(self, active: npt.NDArray[np.bool_]) -> tuple[float, Floats]:
         """Return the highest level for all that are active that breaks nothing, or at which one of them is full; and the sizes."""
         speed = np.where(active, self._speed, 0.0)
-        tops = np.where(active, self._high / np.maximum(self._speed, 1e-300), math.inf)
         there = sum(pool.kept * pool.extent_size for pool in self._problem.pools)
         everything = float(self._room.sum() + self._low.sum()) + there
-        level = min(float(tops.min()), everything / float(self._speed[active].min()) + 1.0)
+        level = min(float((self._high[active] / self._speed[active]).min()), everything / float(self._speed[active].min()) + 1.0)
         sizes = self._size
         for _step in range(_STEPS):
             sizes = np.where(active, np.clip(level * self._speed, self._size, self._high), self._size)
@@ -253,10 +256,11 @@ class _Filling:
         if not self._divided:
             return stuck
         transport, _short = self._flow(sizes, load)
-        little = int(_SLACK * 20 * 1e6) * (1 + len(self._kinds))
+        # Rounding leaves crumbs on both sides of a full set; who can grow places more than these.
+        crumbs = int(_SLACK * 20 * 1e6) * (1 + len(self._kinds)) + 1
         for row, positions in enumerate(self._rows):
-            _rows, kinds = transport.reach([row])
-            if sum(transport.free[kind] for kind in bits(kinds)) <= little:
+            if transport.push(row, crumbs) < crumbs:
+                _rows, kinds = transport.reach([row])
                 stuck[[at for position in positions for at in self._problem.pools[position].volumes]] = True
                 for kind in bits(kinds):
                     # What lies whole on an area that a full set of pools needs cannot grow, either.

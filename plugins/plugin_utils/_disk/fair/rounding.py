@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from ..._common.highs import Limits, maximise
-from ..problem.model import Demand, GrowthOrder, Kind, Placement, Problem, Sizes, pool_minimum
+from ..problem.model import Demand, GrowthOrder, Kind, Placement, Problem, Sizes, pool_minimum, rank
 from ..problem.program import Frame, build
 from .filling import Targets
 
@@ -69,6 +69,10 @@ class _Rounding:
         room = [float(max(size, 0)) for size in self._room]
         model = build(self._problem, Frame(least, self._units, room, self._placement, self._lost))
         worth = {column: float(demand.unit) for column, demand in zip(model.units, self._problem.demands)}
+        # Off what a pool prefers lies only what must.
+        for (position, area), column in model.extents.items():
+            pool = self._problem.pools[position]
+            worth[column] = -2.0 * pool.extent_size * rank(pool.preferred, area)
         solved = maximise(model.program, worth, Limits(gap=1e-4))
         if solved is None:
             return False
@@ -117,9 +121,13 @@ class _Rounding:
             units += max(0, (self._units[array] * self._problem.demands[array].unit - self._lost[array]) // pool.extent_size)
         return units
 
-    def _widen(self, position: int) -> bool:
-        """Add one unit to the part of the pool that has most room; False when there is none."""
+    def _widen(self, position: int, turn: GrowthOrder | None = None) -> bool:
+        """Add one unit to the part of the pool that has most room; False when there is none.
+
+        What grows in the turn of preferences does so on what it prefers.
+        """
         pool = self._problem.pools[position]
+        tiers = pool.preferred if turn is GrowthOrder.PREFERRED else ()
         if pool.hi is not None and (self._extents(position) - pool.kept + 1) * pool.extent_size > pool.hi:
             return False
         # What has no room for a unit any more has none later, either.
@@ -128,7 +136,8 @@ class _Rounding:
         ]
         for is_new in (False, True):
             own = [area for area in areas if (self._pvs[position, area] == 0) is is_new]
-            area = max(own, key=lambda area: (self._left[area], -area), default=None)
+            own = [area for area in own if rank(tiers, area) < len(tiers)] if tiers else own
+            area = max(own, key=lambda area: (-rank(pool.preferred, area), self._left[area], -area), default=None)
             cost = pool.extent_size + (pool.metadata_size if is_new else 0)
             if area is not None and cost <= self._left[area]:
                 self._pvs[position, area] += 1
@@ -176,7 +185,9 @@ class _Rounding:
                 return False
             for area in sites:
                 self._left[area] -= 1
-        elif demand.pool is None or not (self._taken(demand.pool) < self._extents(demand.pool) or self._widen(demand.pool)):
+        elif demand.pool is None or not (
+            self._taken(demand.pool) < self._extents(demand.pool) or self._widen(demand.pool, demand.growth_order)
+        ):
             return False
         self._units[at] += 1
         return True

@@ -4,7 +4,7 @@
 
 """The fair planner: where everything lies, then how large it is.
 
-`levels` finds the best placement; sizes follow exactly (`sizes`). What is divisible altogether needs neither (`flat`).
+`levels` finds the best placement; sizes follow exactly (`sizes`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from ....module_utils._data.errors import NoSolution
 from ..._common.highs import Undecided
 from ..conflict.contradiction import obvious_conflict
-from ..flat.share import only_divisible, share_out
+from ..conflict.shortage import Sums, is_divisible
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..place.search import only_placement, tight_placement, without_choice
 from ..problem.formulate import formulate
@@ -52,16 +52,14 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
 def _solve(problem: Problem) -> tuple[Found, Sizes] | None:
     if obvious_conflict(problem):
         return None
-    if only_divisible(problem):
-        shared = share_out(problem)
-        return None if shared is None else tidied(problem, Found(shared[0]), shared[1])
     if without_choice(problem):
         only = only_placement(problem)
         sizes = None if only is None else size_fairly(problem, only)
         best = None if only is None or sizes is None else (Found(only), sizes)
     else:
         best = best_plan(problem)
-    found = best or _tight(problem)
+    # Where a minimum cut proves that there is no plan, no program need be asked.
+    found = best or (None if is_divisible(problem) and Sums(problem).overflow() else _tight(problem))
     return None if found is None else tidied(problem, *found)
 
 

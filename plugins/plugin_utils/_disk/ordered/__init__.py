@@ -4,6 +4,7 @@
 
 """The objective `ordered`: the linear program of the seed, to the letter, where the order of spaces and disks decides.
 
-In come `Schema` and `Hardware`; out goes an `Allocation`. In reading order: program (variables, rows, coefficients), allocate (made
-whole), convert (from our types to the seed's and back). After "Solver description" and "Ordering" (seed 000).
+In come `Schema` and `Hardware`; out goes an `Allocation`. In reading order: program (variables, rows, coefficients), levels (shares by
+weight within bounds), allocate (made whole), convert (from our types to the seed's and back). After "Solver description" and "Ordering"
+(seed 000).
 """

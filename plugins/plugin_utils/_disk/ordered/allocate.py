@@ -19,10 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..._common.libraries import np, npt
-from ..flat.flow import Transport
-from ..flat.levels import Grower, fill, whole_weights
-from ..flat.share import BoolArray, IntArray, check_minimums
-from .program import Groups, OrderedRequest, broken_groups, coefficients, pin_singles, solve_program, weight_groups
+from ..place.flow import Transport, route
+from .levels import Grower, fill, whole_weights
+from .program import BoolArray, Groups, IntArray, OrderedRequest, broken_groups, coefficients, pin_singles, solve_program, weight_groups
 
 # What HiGHS leaves of noise on sizes of up to 1e9 MiB, with room to spare; real fractions come from weights.
 _NOISE = 1e-4
@@ -67,6 +66,10 @@ class Ordered:
     gap: float = 0.0
 
 
+class Infeasible(Exception):
+    """The minimums do not fit, even in pieces."""
+
+
 class DoesNotPack(Exception):
     """The minimums fit, but not with each of the spaces at these positions on a single disk."""
 
@@ -78,9 +81,10 @@ class DoesNotPack(Exception):
 def allocate(request: OrderedRequest) -> Ordered:
     """Return the seed's allocation.
 
-    Raises Infeasible (see `fair`) when the minimums do not fit, DoesNotPack when it is the single disks that do not.
+    Raises Infeasible when the minimums do not fit, DoesNotPack when it is the single disks that do not.
     """
-    check_minimums(request.low, request.allowed, request.capacity)
+    if route(request.low.tolist(), [_mask(row) for row in request.allowed], request.capacity.tolist())[1]:
+        raise Infeasible
     groups = weight_groups(request)
     if not request.single.any():
         return _allocate_divisible(request, groups)

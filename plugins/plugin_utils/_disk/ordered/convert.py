@@ -17,12 +17,11 @@ from ....module_utils._data.errors import Mistakes, NoSolution
 from ....module_utils._storage import lvm, overhead
 from ..._common.libraries import np
 from ..conflict.explain import explain
-from ..flat.share import NO_MAXIMUM, Infeasible, IntArray
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..problem.formulate import formulate
 from ..static.partitions import is_encrypted
-from .allocate import DoesNotPack, allocate
-from .program import OrderedRequest
+from .allocate import DoesNotPack, Infeasible, allocate
+from .program import NO_MAXIMUM, IntArray, OrderedRequest
 
 _KNOWN = (SpaceType.LOGICAL_VOLUME, SpaceType.VOLUME_GROUP, SpaceType.PARTITION, SpaceType.PARTITIONS)
 _MIB = 1

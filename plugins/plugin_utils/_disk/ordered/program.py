@@ -17,11 +17,14 @@ from dataclasses import dataclass
 
 from ..._common.highs import Limits, Program, maximise
 from ..._common.libraries import np, npt
-from ..flat.share import NO_MAXIMUM, BoolArray, IntArray
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 Groups = tuple[tuple[int, ...], ...]
 """Positions of the spaces whose sizes are tied by their weights."""
+
+NO_MAXIMUM = 2**63 - 1
 
 _BEST = 2.0
 _UNALLOCATED = 1.0

@@ -15,10 +15,10 @@ from copy import copy
 from dataclasses import dataclass
 
 from ..._common.libraries import np, npt
-from ..flat.flow import route
 from ..problem.model import BootPartition, Demand, GrowthOrder, Kind, Placement, Pool, Problem, by_disk, rank
 from ..problem.program import follows, least_leg
 from ..problem.relations import barred, holds, in_turn
+from .flow import route
 
 FIRST, BEST, WORST, LEAST_WANTED = range(4)
 RULES = (BEST, FIRST, WORST, LEAST_WANTED)

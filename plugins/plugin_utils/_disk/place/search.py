@@ -84,7 +84,9 @@ def tight_placement(problem: Problem) -> tuple[Placement, bool] | None:
     model = at_sizes(problem, [demand.low for demand in problem.demands], whole=True)
     cost = _off_costs(problem, model)
     for (pool, area), column in model.pvs.items():
-        cost[column] = -1.0 - float(rank(problem.pools[pool].preferred, area))
+        off = float(rank(problem.pools[pool].preferred, area))
+        cost[column] = -1.0 - off
+        cost[model.extents[pool, area]] = -off * problem.pools[pool].extent_size
     cost.update(dict.fromkeys(model.boot_partitions.values(), -1.0))
     solved = maximise(model.program, cost, Limits(gap=1e-4))
     if solved is None:

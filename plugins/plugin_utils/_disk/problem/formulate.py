@@ -336,12 +336,7 @@ class _Builder:
                 hi=space.max_size,
                 unit=unit,
                 weight=space.weight,
-                growth_order=_growth_order(
-                    space,
-                    self._pools[pool].preferred if kind is Kind.VOLUME and pool is not None else self._preferred_areas(space),
-                    pool,
-                    kind,
-                ),
+                growth_order=self._growth_order(space, kind, areas, pool),
                 areas=areas,
                 preferred=self._preferred_areas(space),
                 legs=legs,
@@ -356,6 +351,18 @@ class _Builder:
             )
         )
 
+    def _growth_order(self, space: Space, kind: Kind, areas: Sequence[int], pool: int | None) -> GrowthOrder:
+        if space.weight <= 0:
+            return GrowthOrder.NEVER
+        if kind is Kind.LEGS and pool is not None:
+            # What lies on the array grows; the array itself takes only what is left in the end.
+            return GrowthOrder.LEFTOVER
+        tiers = self._preferred_areas(space)
+        if kind is Kind.VOLUME and pool is not None:
+            areas, tiers = self._pools[pool].areas, self._pools[pool].preferred
+        # Who ranks all disks prefers an order of them, not room that others want as well.
+        return GrowthOrder.PREFERRED if tiers and not frozenset().union(*tiers).issuperset(areas) else GrowthOrder.NORMAL
+
     def _close_pool(self, position: int, volumes: tuple[int, ...], arrays: tuple[int, ...]) -> None:
         """Give the pool its members, the demands at these positions.
 
@@ -365,8 +372,8 @@ class _Builder:
         space = self._schema.spaces[pool.space]
         if space.type is SpaceType.VOLUME_GROUP and position == self._pool_of[pool.space]:
             empty = all(member.volume_group != space.id for member in self._schema.spaces)
-            turn = _growth_order(space, pool.preferred, None, Kind.VOLUME) if empty else GrowthOrder.LEFTOVER
-            turn = turn if space.weight > 0 else GrowthOrder.NEVER
+            turn = GrowthOrder.LEFTOVER if space.weight > 0 else GrowthOrder.NEVER
+            turn = self._growth_order(space, Kind.VOLUME, (), position) if empty else turn
             volumes = (*volumes, len(self._demands))
             self._demands.append(
                 Demand(
@@ -461,6 +468,9 @@ class _Builder:
         return self._areas_known[key]
 
     def _preferred_areas(self, space: Space) -> PreferredAreas:
+        """Return the areas of each tier, if the space may use any of them."""
+        if all(space.allowed.isdisjoint(tier) for tier in space.preferred_disks):
+            return ()
         return tuple(frozenset(at for at, area in enumerate(self._areas) if area.disk in tier) for tier in space.preferred_disks)
 
     def _rank(self, disk: int) -> int:
@@ -487,15 +497,6 @@ def _least_device(space: Space) -> int:
     least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
     least = max(least, zfs.LEAST_LEG) if space.zpool is not None else least
     return max(least, cache.LEAST) if space.cache_of is not None else least
-
-
-def _growth_order(space: Space, tiers: PreferredAreas, pool: int | None, kind: Kind) -> GrowthOrder:
-    if space.weight <= 0:
-        return GrowthOrder.NEVER
-    if kind is Kind.LEGS and pool is not None:
-        # What lies on the array grows; the array itself takes only what is left in the end.
-        return GrowthOrder.LEFTOVER
-    return GrowthOrder.PREFERRED if tiers else GrowthOrder.NORMAL
 
 
 def _default_size(space: Space) -> int:

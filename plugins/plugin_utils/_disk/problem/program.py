@@ -109,7 +109,7 @@ def size_at(demand: Demand, area: int, units: float) -> float:
 def open_everywhere(problem: Problem, position: int) -> bool:
     """Tell whether it costs nothing but its metadata to have a PV of the pool on every area."""
     pool = problem.pools[position]
-    one_each = len(by_disk(problem.areas, pool.areas)) == len(pool.areas)
+    one_each = len({problem.areas[area].disk for area in pool.areas}) == len(pool.areas)
     carries = any(position in boot_partition.pools for boot_partition in problem.boot_partitions)
     if any(position in (*relation.one.pools, *relation.other.pools) for relation in problem.relations):
         return False

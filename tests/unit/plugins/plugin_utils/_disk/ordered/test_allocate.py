@@ -11,9 +11,13 @@ import pathlib
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM, Infeasible
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import DoesNotPack, allocate
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import OrderedRequest, coefficients, weight_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import DoesNotPack, Infeasible, allocate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import (
+    NO_MAXIMUM,
+    OrderedRequest,
+    coefficients,
+    weight_groups,
+)
 
 DATA = pathlib.Path(__file__).parents[4] / "data" / "disk" / "original_pairs.json"
 PAIRS = {pair["id"]: pair for pair in json.loads(DATA.read_text(encoding="utf-8"))}
@@ -111,9 +115,8 @@ def test_differs_from_the_original_for_a_reason(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(IMPOSSIBLE))
 def test_impossible_for_the_original_too(name: str) -> None:
     assert PAIRS[name]["error"].startswith("NoSolutionFound")
-    with pytest.raises(Infeasible) as caught:
+    with pytest.raises(Infeasible):
         allocate(request_of(PAIRS[name]))
-    assert caught.value.short > 0
 
 
 def test_every_pair_is_accounted_for() -> None:
@@ -242,7 +245,6 @@ def test_forbidden_disks_stay_empty() -> None:
     assert sizes.tolist() == [[0, 20], [10, 0]]
 
 
-def test_minimum_on_forbidden_disks_is_infeasible_with_the_cut() -> None:
-    with pytest.raises(Infeasible) as caught:
+def test_minimum_on_forbidden_disks_is_infeasible() -> None:
+    with pytest.raises(Infeasible):
         allocate(make([{"min": 15, "disks": [0]}, {"min": 5}], [10, 20]))
-    assert (caught.value.spaces, caught.value.disks, caught.value.need, caught.value.room, caught.value.short) == ((0,), (0,), 15, 10, 5)

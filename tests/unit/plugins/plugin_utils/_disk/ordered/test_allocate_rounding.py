@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 import numpy as np
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import NO_MAXIMUM
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.allocate import whole
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import OrderedRequest
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.program import NO_MAXIMUM, OrderedRequest
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -10,8 +10,8 @@ import random
 from fractions import Fraction
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.flow import route
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.levels import Grower, common_level, fill, whole_weights
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.ordered.levels import Grower, common_level, fill, whole_weights
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.place.flow import route
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.flow import route
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.lay_out import Item, Shelf, lay
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.place.flow import route
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.place.lay_out import Item, Shelf, lay
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st

