@@ -12,7 +12,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.tests.support.disk.shares import NO_MAXIMUM, UNPREFERRED, Request, off_preferred, share
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import assume, given, settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.tests.support.disk.shares import NO_MAXIMUM, UNPREFERRED, Request, off_preferred, share
 
 
