@@ -158,12 +158,18 @@ def plan_to_providers(
     parts = [*map(_Part.of_gpu, server["gpus"]), *map(_Part.of_nic, server["nics"])]
     _check_parts(host, parts, mistakes)
     mistakes.check()
-    return [
+    providers = [
         {"name": host, "inventories": {} if nodes else _computing(whole, rules)},
         *(_numa_provider(host, number, node, rules) for number, node in enumerate(nodes)),
         *(_group_provider(host, group, _disk_types(disks), rules) for group in groups),
         *(_part_provider(host, part, len(nodes), rules) for part in parts),
     ]
+    # The ledger takes a fleet whole or not at all: what it would refuse of a host must not keep the others out of it.
+    for provider in providers:
+        for name, entry in provider["inventories"].items():
+            INVENTORY.read_nested(entry, f"{provider['name']}.{name}", mistakes)
+    mistakes.check()
+    return providers
 
 
 @dataclass(frozen=True)

@@ -286,3 +286,21 @@ def test_what_is_wrong_with_a_node_is_told_at_once():
         "node.nics[0].vfs": "is -1; must be a whole number, 0 or more",
         "node": "has gpu_a 2 times",
     }
+
+
+@pytest.mark.parametrize(
+    ("facts", "node", "places"),
+    [
+        ({**FACTS, "memtotal_mb": 10**30}, {}, {"host1.MEMORY_MB.total"}),
+        ({**FACTS, "processor_vcpus": 2**31}, {}, {"host1.VCPU.total"}),
+        (FACTS, {"nics": [{"address": "a", "name": "x", "vfs": 10**30}]}, {"host1_nic_x.SRIOV_NET_VF.total"}),
+        (
+            FACTS,
+            {"nics": [{"address": "a", "name": "x", "speed": 10**30}]},
+            {f"host1_nic_x.NET_BW_{way}_KILOBIT_PER_SEC.total" for way in ("EGR", "IGR")},
+        ),
+    ],
+)
+def test_what_no_ledger_takes_is_refused_for_its_host_alone(facts, node, places):
+    """A fleet is registered in one transaction, which one host would end for all."""
+    assert set(mistakes_of(on_ssd(), "host1", facts, node=node)) == places
