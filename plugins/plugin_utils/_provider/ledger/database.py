@@ -79,6 +79,10 @@ _MYSQL_ERRORS = {
 }
 
 
+_MOST_LINKS = 40
+"""How many symbolic links Linux follows, one to the next."""
+
+
 def is_missing_file(url: sa.URL) -> bool:
     """Tell whether the URL names an SQLite file that is not there yet."""
     return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not _file_of(url).exists()
@@ -247,11 +251,25 @@ def _make_file(url: sa.URL) -> None:
     file, is_uri = _file_of(url), t.cast("str", url.database).startswith("file:")
     if is_uri and ("uri" not in url.query or url.query.get("mode", "rwc") != "rwc"):
         return
+    target = _link_target(url, file)
     if not is_uri:
-        make_folder(file.parent)
-    if not os.path.lexists(file):
+        make_folder(target.parent)
+    if not os.path.lexists(target):
         with suppress(OSError):
-            create_file(file, b"")
+            create_file(target, b"")
+
+
+def _link_target(url: sa.URL, file: Path) -> Path:
+    """Return the file that a ledger's links lead to. Raises Unavailable for a link of another user, who would choose what is opened."""
+    for _link in range(_MOST_LINKS):
+        if not os.path.islink(file):
+            break
+        if file.lstat().st_uid not in {0, os.geteuid()}:
+            raise Unavailable(
+                f"the database {describe(url)} is a symbolic link of another user ({file}); name the file that it should lead to"
+            )
+        file = file.parent / file.readlink()
+    return file
 
 
 def _file_of(url: sa.URL) -> Path:

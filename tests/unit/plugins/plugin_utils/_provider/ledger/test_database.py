@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -189,6 +192,54 @@ def test_directory_that_cannot_be_made(tmp_path):
 
 def test_directory_in_place_of_the_file(tmp_path):
     assert "cannot be opened" in says(f"sqlite:///{tmp_path}")
+
+
+@pytest.mark.parametrize("through", ["one link", "a chain of links", "a link to a file that is there"])
+def test_a_link_of_ones_own_leads_to_the_ledger(url, tmp_path, through):
+    """A ledger may lie on another disk. What is created there is its owner's alone, too, whatever the umask is."""
+    real, link = tmp_path / "data" / "real.sqlite", path_of(url)
+    link.parent.mkdir()
+    if through == "a chain of links":
+        link.symlink_to("next")
+        link = link.parent / "next"
+    link.symlink_to(real)
+    if through == "a link to a file that is there":
+        make(f"sqlite:///{real}")
+    umask = os.umask(0)
+    try:
+        make(url)
+    finally:
+        os.umask(umask)
+    assert path_of(url).is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    assert stat.S_IMODE(real.parent.stat().st_mode) == 0o700
+    with closing(sqlite3.connect(real)) as connection:
+        assert connection.execute("SELECT count(*) FROM resource_providers").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_link_of_another_user_is_refused(url, tmp_path, monkeypatch, there, dry_run):
+    """Where others may write they could choose which file is read as a ledger, and where one is created."""
+    real = tmp_path / "theirs.sqlite"
+    if there:
+        make(f"sqlite:///{real}")
+    path_of(url).parent.mkdir()
+    path_of(url).symlink_to(real)
+    user = os.geteuid()
+    if user == 0:
+        os.lchown(path_of(url), 65534, 65534)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    if there or not dry_run:
+        assert "symbolic link of another user" in says(url, dry_run)
+    assert real.exists() == there
+
+
+def test_links_in_a_circle_are_no_ledger(url):
+    path_of(url).parent.mkdir()
+    path_of(url).symlink_to(path_of(url))
+    assert path_of(url).name in says(url)
 
 
 def test_read_only_file(url, tmp_path, monkeypatch):
