@@ -25,6 +25,8 @@ TOOLS = {
     "/lib/systemd/system-generators/systemd-cryptsetup-generator": "systemd-cryptsetup",
     "pvcreate": "lvm2",
     "cryptsetup": "cryptsetup-bin",
+    "strace": "strace",
+    "/lib/systemd/systemd-journald": "systemd",
     "mkfs.vfat": "dosfstools",
     "mkfs.ext4": "e2fsprogs",
     "mkfs.xfs": "xfsprogs",

@@ -6,7 +6,8 @@
 
 One run of Ansible has a task for every option of every module that takes a secret, given as it should be and as it should not. Each has a
 secret of its own. What the run shows and leaves is kept, and searched for all of them, also as base64 has them. That tools get keys on
-standard input is seen in tests/loop/test_keys.py, with real headers.
+standard input is seen in tests/loop/test_keys.py, with real headers; the arguments of the programs that these run and a real journal, in
+tests/loop/test_secrets_of_the_host.py; logins with a password, in tests/database/test_secrets.py. Here the journal is a stand-in.
 """
 
 from __future__ import annotations
@@ -180,6 +181,8 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         )
     results = {f"result_{number}": f"{{{{ result_{number} }}}}" for number in range(len(CASES))}
     tasks.append({"ansible.builtin.debug": {"msg": results}})
+    # Facts are kept in the cache.
+    tasks += [{"bareon.allocator.disk_facts": {}}, {"ansible.builtin.set_fact": {"kept": "{{ result_0 }}", "cacheable": True}}]
     role = {name: secret_of(len(CASES) + at) for at, name in enumerate(("luks_key", "tpm2_pin", "luks_old_key"))}
     secrets |= {f"disk_layout_{name}": secret for name, secret in role.items()}
     apply = {
@@ -246,6 +249,8 @@ def test_all_tasks_have_run(left: dict[str, str]) -> None:
     assert "Invoked with containers=" in left["notes/syslog"]
     assert "NOT_LOGGING_PARAMETER" in left["notes/syslog"]
     assert "AnsiballZ" in left["notes/argv"]
+    cached = [text for place, text in left.items() if place.startswith("cache/")]
+    assert any("bareon_hardware" in text and "kept" in text for text in cached)
     assert "group_moves" in output
     assert "/dev/bareon-is-not-there" in output
 
