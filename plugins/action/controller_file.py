@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file
+from ..plugin_utils._common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file, text_before
 
 
 class ActionModule(PlanningAction):
@@ -28,14 +27,13 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Write the file unless it has the text already."""
-        path, before, after = Path(self._loader.get_basedir()) / arguments["dest"], "", arguments["content"]
+        path, after = Path(self._loader.get_basedir()) / arguments["dest"], arguments["content"]
         try:
-            with contextlib.suppress(FileNotFoundError):
-                before = path.read_text(encoding="utf-8", errors="replace")
-            changed = before != after or not path.exists()
+            before = text_before(path)
+            changed = before != after
             if changed and not self._task.check_mode:
                 replace_file(path, after, PUBLIC_FILE if arguments["public"] else PRIVATE_FILE)
         except OSError as error:
             raise InputError([Mistake("dest", f"{path} cannot be written: {error.strerror}")]) from error
-        diff = {"before": before, "after": after, "before_header": str(path), "after_header": str(path)}
+        diff = {"before": before or "", "after": after, "before_header": str(path), "after_header": str(path)}
         return {"dest": str(path), "changed": changed, **({"diff": diff} if changed and self._task.diff else {})}

@@ -39,6 +39,21 @@ def make_folder(folder: Path, mode: int = _FOLDERS[PRIVATE_FILE]) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
+def text_before(path: Path) -> str | None:
+    """Return what is in a file that is to be replaced; None where there is no file, or a link or a pipe that somebody has planted.
+
+    Raises OSError for a file that cannot be read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
+            return None
+        raise
+    with open(handle, encoding="utf-8", errors="replace") as file:
+        return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
 def create_file(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> None:
     """Create a file, whole or not at all, and the folders above it; raises FileExistsError for any name that is taken, OSError."""
     with _draft(path, content, mode) as draft:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...module_utils._data.errors import InputError, Mistake, Mistakes
-from .._common.files import replace_file
+from .._common.files import replace_file, text_before
 
 _OPTION = "plans_to"
 _ENCODER = json.JSONEncoder()
@@ -98,11 +98,7 @@ def files_summary(folder: Path, files: Sequence[PlanFile]) -> str:
 
 
 def _plan_file(path: Path, host: str, plan: t.Any) -> PlanFile:
-    try:
-        before: str | None = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        before = None
-    return PlanFile(host, path, before, _lines(plan, _OPENED) + "\n")
+    return PlanFile(host, path, text_before(path), _lines(plan, _OPENED) + "\n")
 
 
 def _lines(value: t.Any, opened: int, indent: str = "") -> str:
