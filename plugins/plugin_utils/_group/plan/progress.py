@@ -33,6 +33,8 @@ from ..cluster.commands import StepKind, ganeti_command
 
 Nodes = tuple[str, ...]
 _NAME = Name()
+_JOB = re.compile(r"[A-Za-z0-9][!-~]{0,254}")
+"""The number of a job, or what Proxmox VE calls a task: it becomes an argument of commands and a part of URLs, and is no option."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,11 @@ class Progress:
                 mistakes.add(f"outcomes[{position}]", f"the plan has no step {outcome.step} of move {outcome.move}")
             elif outcome.step < done[outcome.move]:
                 continue
+            elif outcome.job and not _JOB.fullmatch(outcome.job):
+                mistakes.add(
+                    f"outcomes[{position}].job",
+                    f"is {shown(outcome.job)}; must be the name of a job, which begins with a letter or a digit",
+                )
             elif outcome.job:
                 jobs[outcome.move] = outcome.job
             else:
@@ -459,7 +466,7 @@ def _check_progress(plan: MovePlan, progress: Progress) -> None:
         raise ValueError(f"done must say for each of {len(most)} moves how many of its steps are done")
     if not {*progress.jobs, *progress.failures} <= {*range(len(most))}:
         raise ValueError("jobs and failures are of moves that the plan does not have")
-    if not all(isinstance(job, str) and re.fullmatch(r"[A-Za-z0-9][!-~]*", job) for job in progress.jobs.values()):
+    if not all(isinstance(job, str) and _JOB.fullmatch(job) for job in progress.jobs.values()):
         raise ValueError("a job is no text that begins with a letter or a digit")
 
 

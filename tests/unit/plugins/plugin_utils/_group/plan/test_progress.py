@@ -332,3 +332,18 @@ def test_commands_are_made_of_what_a_step_is(command):
     told = {"kind": "failover", "from": ["a"], "to": ["b"], "online": False, "command": command}
     plan = read_plan({"moves": [{"instance": "w", "from": ["a"], "steps": [told]}], "stages": [[0]]})
     assert plan.moves[0].steps[0].command == "gnt-instance failover -f --ignore-consistency -n b w"
+
+
+@pytest.mark.parametrize("job", ["-x", "--help", "7 8", "7\n", "\u202e7", " 7", "7" * 300, "{'a': 1}", "\u00e9"])
+def test_a_cluster_names_no_job_that_the_journal_could_not_hold(tmp_path, job):
+    """What a server answers in the place of a job's number would make the journal one that no run has written."""
+    started = follow({"plan": PLAN, "directory": str(tmp_path)}, write=True)
+    journal = Path(started["journal"])
+    before = journal.read_text(encoding="utf-8")
+    outcomes = [{"move": 0, "step": 0, "job": "17"}, {"move": 1, "step": 0, "job": job}]
+    with pytest.raises(InputError) as raised:
+        follow({"journal": str(journal), "outcomes": outcomes}, write=True)
+    assert [mistake.place for mistake in raised.value.mistakes] == ["outcomes[1].job"]
+    assert journal.read_text(encoding="utf-8") == before
+    follow({"journal": str(journal), "outcomes": outcomes[:1]}, write=True)
+    assert read_journal(journal)[1].jobs == {0: "17"}
