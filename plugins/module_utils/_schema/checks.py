@@ -21,9 +21,12 @@ from .model import (
     Layout,
 )
 
+Found = tuple[str, str]
+"""A place in the schema, and what is wrong there."""
 
-def check_layout(layout: Layout) -> Iterator[str]:
-    """Give every mistake, with its place before it."""
+
+def check_layout(layout: Layout) -> Iterator[Found]:
+    """Give every mistake."""
     for disk in layout.disks:
         yield from _check_disk(disk)
     yield from _check_names(layout)
@@ -33,24 +36,24 @@ def check_layout(layout: Layout) -> Iterator[str]:
     yield from _check_mounts(layout)
 
 
-def _check_disk(disk: DesiredDisk) -> Iterator[str]:
+def _check_disk(disk: DesiredDisk) -> Iterator[Found]:
     for part in disk.partitions:
         # What is kept may lie in a table of another tool, which has room for more.
         if part.number > gpt.MOST_PARTITIONS and not part.keep_data:
-            yield f"{part.place}.count: a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is too high"
+            yield f"{part.place}.count", f"a GPT has room for {gpt.MOST_PARTITIONS} partitions; {part.number} is too high"
         if disk.size is not None and part.end > (disk.size - gpt.TAIL) * MIB:
             last = disk.size - gpt.TAIL
-            yield f"{part.place}.end: {part.end // MIB} is beyond {last}, where the room on a disk of {disk.size} MiB ends"
+            yield f"{part.place}.end", f"{part.end // MIB} is beyond {last}, where the room on a disk of {disk.size} MiB ends"
     for before, after in _pairs(sorted(disk.partitions, key=lambda part: part.start)):
         if after.start < before.end:
-            yield f"{after.place}.begin: {after.start // MIB} lies in {before.place}, which ends at {before.end // MIB}"
+            yield f"{after.place}.begin", f"{after.start // MIB} lies in {before.place}, which ends at {before.end // MIB}"
 
 
 def _pairs(parts: Sequence[DesiredPartition]) -> Iterable[tuple[DesiredPartition, DesiredPartition]]:
     return zip(parts, parts[1:])
 
 
-def _check_names(layout: Layout) -> Iterator[str]:
+def _check_names(layout: Layout) -> Iterator[Found]:
     """Every name that must be unique."""
     yield from _doubles("disk_id", ((disk.place, disk.id) for disk in layout.disks))
     for disk in layout.disks:
@@ -63,14 +66,14 @@ def _check_names(layout: Layout) -> Iterator[str]:
         yield from _doubles("name", ((dataset.place, dataset.name) for dataset in pool.datasets))
 
 
-def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[str]:
+def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[Found]:
     first: dict[t.Any, str] = {}
     for place, name in named:
         if first.setdefault(name, place) != place:
-            yield f"{place}.{key}: {name} is already that of {first[name]}"
+            yield f"{place}.{key}", f"{name} is already that of {first[name]}"
 
 
-def _check_references(layout: Layout) -> Iterator[str]:
+def _check_references(layout: Layout) -> Iterator[Found]:
     for array in layout.arrays:
         for device in (*array.members, *array.spares):
             yield from _has_to_be(layout, f"{array.place}.devices", device, "a partition", DesiredPartition)
@@ -89,20 +92,20 @@ def _check_references(layout: Layout) -> Iterator[str]:
         yield from _has_to_be(layout, f"{place}.name", device, what, DesiredPartition, DesiredArray, DesiredContainer)
         thing = layout.thing(device)
         if isinstance(thing, DesiredContainer) and isinstance(layout.thing(thing.below), DesiredVolume):
-            yield f"{place}.name: {device} lies on a logical volume; a physical volume cannot"
-        if layout.group_of(device) is None:
-            yield f"{place}.name: {device} is in no group's pvnames"
+            yield f"{place}.name", f"{device} lies on a logical volume; a physical volume cannot"
+        if not any(device in group.devices for group in layout.groups):
+            yield f"{place}.name", f"{device} is in no group's pvnames"
     groups = {group.name for group in layout.groups}
     for place, name in [(thing.place, thing.group) for thing in layout.pools] + [(thing.place, thing.group) for thing in layout.volumes]:
         if name not in groups:
-            yield f"{place}.vgname: there is no vg {name}; there are {', '.join(sorted(groups)) or 'none'}"
+            yield f"{place}.vgname", f"there is no vg {name}; there are {', '.join(sorted(groups)) or 'none'}"
     for volume in layout.volumes:
         pools = sorted(pool.name for pool in layout.pools_of(volume.group))
         if volume.pool and volume.pool not in pools:
-            yield f"{volume.place}.pool: there is no thin pool {volume.pool} in {volume.group}; there are {', '.join(pools) or 'none'}"
+            yield f"{volume.place}.pool", f"there is no thin pool {volume.pool} in {volume.group}; there are {', '.join(pools) or 'none'}"
     for filesystem in layout.filesystems:
         if layout.thing(filesystem.device) is None:
-            yield f"{filesystem.place}.device: {filesystem.device} is not a partition, array, LUKS container or volume of the schema"
+            yield f"{filesystem.place}.device", f"{filesystem.device} is not a partition, array, LUKS container or volume of the schema"
         for device in filesystem.devices if filesystem.more else ():
             yield from _has_to_be(layout, f"{filesystem.place}.devices", device, "a partition", DesiredPartition)
     for zpool in layout.zpools:
@@ -115,12 +118,12 @@ def _place_in(zpool: DesiredZpool, device: str) -> str:
     return f"{zpool.place}.vdevs" if part is None else f"{zpool.place}.{part}s"
 
 
-def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type) -> Iterator[str]:
+def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type) -> Iterator[Found]:
     if not isinstance(layout.thing(device), kinds):
-        yield f"{place}: {device} is not {what} of the schema"
+        yield place, f"{device} is not {what} of the schema"
 
 
-def _check_uses(layout: Layout) -> Iterator[str]:
+def _check_uses(layout: Layout) -> Iterator[Found]:
     """Every device carries one thing only."""
     uses = [(f"{array.place}.devices", device) for array in layout.arrays for device in (*array.members, *array.spares)]
     uses += [(f"{container.place}.device", container.below) for container in layout.containers]
@@ -130,30 +133,30 @@ def _check_uses(layout: Layout) -> Iterator[str]:
     first: dict[str, str] = {}
     for place, device in uses:
         if device in first:
-            yield f"{place}: {device} is already used by {first[device]}"
+            yield place, f"{device} is already used by {first[device]}"
         first.setdefault(device, place)
 
 
-def _check_caches(layout: Layout) -> Iterator[str]:
+def _check_caches(layout: Layout) -> Iterator[Found]:
     groups = {group.name: group for group in layout.groups}
     taken = {(thing.group, thing.name) for thing in layout.volumes} | {(thing.group, thing.name) for thing in layout.pools}
     for one in layout.caches:
         group = groups.get(one.group)
         origin = next((volume for volume in layout.volumes_of(one.group) if volume.name == one.origin and not volume.pool), None)
         if group is None:
-            yield f"{one.place}.vgname: there is no vg {one.group}; there are {', '.join(sorted(groups)) or 'none'}"
+            yield f"{one.place}.vgname", f"there is no vg {one.group}; there are {', '.join(sorted(groups)) or 'none'}"
         elif one.device not in {volume.device for volume in group.physical}:
-            yield f"{one.place}.device: {one.device} is not one of the pvnames of {one.group}"
+            yield f"{one.place}.device", f"{one.device} is not one of the pvnames of {one.group}"
         elif origin is None:
-            yield f"{one.place}.origin: there is no volume {one.origin} in {one.group} that is in no thin pool"
+            yield f"{one.place}.origin", f"there is no volume {one.origin} in {one.group} that is in no thin pool"
         elif (one.group, one.name) in taken:
-            yield f"{one.place}.name: {one.group} has a volume {one.name} already"
+            yield f"{one.place}.name", f"{one.group} has a volume {one.name} already"
     yield from _doubles("origin", ((one.place, f"{one.group}/{one.origin}") for one in layout.caches))
     yield from _doubles("device", ((one.place, one.device) for one in layout.caches))
     yield from _doubles("name", ((one.place, f"{one.group}/{one.name}") for one in layout.caches))
 
 
-def _check_mounts(layout: Layout) -> Iterator[str]:
+def _check_mounts(layout: Layout) -> Iterator[Found]:
     mounted = [
         mount
         for filesystem in layout.filesystems

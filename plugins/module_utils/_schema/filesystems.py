@@ -66,16 +66,17 @@ def _more_devices(item: Entry, fs_type: str) -> tuple[str, ...]:
 
 
 def _subvolumes(item: Entry, fs_type: str) -> tuple[DesiredSubvolume, ...]:
-    found = tuple(_subvolume(part) for part in item.items("subvolumes"))
+    found = tuple(_subvolume(part, in_fstab=item["fstab_enabled"]) for part in item.items("subvolumes"))
     if found and fs_type != btrfs.BTRFS and item.is_right("fs_type"):
         item.mistake("subvolumes", f"only {btrfs.BTRFS} has subvolumes, not {fs_type}")
     return found
 
 
-def _subvolume(item: Entry) -> DesiredSubvolume:
+def _subvolume(item: Entry, *, in_fstab: bool) -> DesiredSubvolume:
     options = item["fstab_options"] or ""
     misplaced = btrfs.misplaced_option(options)
     for says in [btrfs.why_misplaced(misplaced)] if misplaced is not None else mounts.mistakes_in(btrfs.BTRFS, options):
         item.mistake("fstab_options", says)
     limit = None if item["quota"] is None else item["quota"] * MIB
-    return DesiredSubvolume(item.place, btrfs.subvolume_name(item["name"]) or "", limit, item["mount"] or NOT_MOUNTED, options)
+    name = btrfs.subvolume_name(item["name"]) or ""
+    return DesiredSubvolume(item.place, name, limit, item["mount"] or NOT_MOUNTED, options, in_fstab)

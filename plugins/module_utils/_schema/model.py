@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from .._storage import derived, lvm
+from .._storage.filesystems import SWAP
 from .._storage.lvm import mapper_node
 from .._storage.units import MIB
 from .._storage.unlock import Method
@@ -47,6 +48,26 @@ class DesiredPartition:
     def end(self) -> int:
         """Where it ends, exclusively."""
         return self.start + self.size
+
+    @property
+    def begin(self) -> int:
+        """The MiB in which it begins."""
+        return self.start // MIB
+
+    @property
+    def mib(self) -> int:
+        """How many MiB it reaches into."""
+        return -(-self.end // MIB) - self.begin
+
+    @property
+    def own_uuid(self) -> str:
+        """The UUID in the schema, empty where there is none."""
+        return "" if self.purpose else self.uuid
+
+    @property
+    def own_label(self) -> str:
+        """The label in the schema, empty where there is none."""
+        return self.label if self.named else ""
 
     @property
     def boots(self) -> bool:
@@ -97,8 +118,8 @@ class DesiredArray:
     metadata: str = "1.2"
     keep_data: bool = False
     space: str = ""
-    default_metadata: bool = False
-    """Whether the schema leaves the version of the metadata open."""
+    asked_metadata: str = "default"
+    """The version of the metadata in the schema, `default` where it leaves that open."""
     in_mdadm_conf: bool = True
 
 
@@ -144,6 +165,11 @@ class DesiredGroup:
     extent: int = lvm.EXTENT * MIB
     """Of one that is made; one that is there keeps its own."""
     space: str = ""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Its physical volumes."""
+        return tuple(volume.device for volume in self.physical)
 
 
 @dataclass(frozen=True)
@@ -215,6 +241,12 @@ class DesiredSubvolume:
     limit: t.Optional[int] = None
     mount: str = "none"
     mount_options: str = ""
+    in_fstab: bool = True
+
+    @property
+    def mount_point(self) -> str:
+        """Where it is mounted when the machine starts, empty where it is not."""
+        return self.mount if self.mount.startswith("/") and self.in_fstab else ""
 
 
 @dataclass(frozen=True)
@@ -238,6 +270,16 @@ class DesiredFilesystem:
     make_text: str = ""
     """The options of mkfs, as the schema has them."""
     in_fstab: bool = True
+
+    @property
+    def mount_point(self) -> str:
+        """Where it is mounted when the machine starts, empty where it is not."""
+        return self.mount if self.mount.startswith("/") and self.in_fstab else ""
+
+    @property
+    def is_swap(self) -> bool:
+        """Whether it is swap."""
+        return self.type == SWAP
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -315,6 +357,8 @@ class DesiredZpool:
 
 Thing = t.Union[DesiredPartition, DesiredArray, DesiredContainer, DesiredVolume]
 """What something else can lie on."""
+User = t.Union[DesiredFilesystem, DesiredContainer, DesiredArray, DesiredGroup, DesiredZpool]
+"""What lies on a device."""
 
 
 @dataclass(frozen=True)
@@ -349,30 +393,47 @@ class Layout:
         """Return what has this device name."""
         return self._things.get(device)
 
+    def lies_on(self, device: str) -> t.Optional[User]:
+        """Return what lies on a device: an array that it is a member or a spare of, a group that it is a physical volume of ..."""
+        return self._users.get(device)
+
     def array_of(self, device: str) -> t.Optional[DesiredArray]:
         """Return the array that a device is a member or a spare of."""
-        return next((array for array in self.arrays if device in (*array.members, *array.spares)), None)
+        user = self.lies_on(device)
+        return user if isinstance(user, DesiredArray) else None
 
     def container_on(self, device: str) -> t.Optional[DesiredContainer]:
         """Return the LUKS container on a device."""
-        return next((container for container in self.containers if container.below == device), None)
+        user = self.lies_on(device)
+        return user if isinstance(user, DesiredContainer) else None
 
     def group_of(self, device: str) -> t.Optional[DesiredGroup]:
         """Return the group that a device is a physical volume of."""
-        return next((group for group in self.groups if any(volume.device == device for volume in group.physical)), None)
+        user = self.lies_on(device)
+        return user if isinstance(user, DesiredGroup) else None
 
     def filesystem_on(self, device: str) -> t.Optional[DesiredFilesystem]:
         """Return the filesystem on a device."""
-        return next((filesystem for filesystem in self.filesystems if device in filesystem.devices), None)
+        user = self.lies_on(device)
+        return user if isinstance(user, DesiredFilesystem) else None
 
     def zpool_on(self, device: str) -> t.Optional[DesiredZpool]:
         """Return the ZFS pool that a device is of."""
-        return next((pool for pool in self.zpools if device in pool.devices), None)
+        user = self.lies_on(device)
+        return user if isinstance(user, DesiredZpool) else None
 
     def is_bare(self, device: str) -> bool:
         """Return whether nothing is made on a device."""
-        uses = (self.array_of, self.container_on, self.group_of, self.filesystem_on, self.zpool_on)
-        return all(use(device) is None for use in uses)
+        return self.lies_on(device) is None
+
+    def title(self, thing: Thing) -> str:
+        """Return a name that no other thing of the same kind has: that of the space, numbered where the space has several."""
+        return self._titles[thing.device]
+
+    def kept(self) -> tuple[str, ...]:
+        """Return the spaces whose data are to be kept."""
+        things = (*self.things(), *self.groups, *self.filesystems)
+        return tuple(dict.fromkeys(thing.space for thing in things if thing.keep_data))
 
     def volumes_of(self, group: str) -> tuple[DesiredVolume, ...]:
         """Return a group's logical volumes in the order of the schema."""
@@ -405,6 +466,32 @@ class Layout:
     @functools.cached_property
     def _things(self) -> dict[str, Thing]:
         return {thing.device: thing for thing in self.things()}
+
+    @functools.cached_property
+    def _users(self) -> dict[str, User]:
+        users: dict[str, User] = {}
+        for user, devices in self._uses():
+            for device in devices:
+                users.setdefault(device, user)
+        return users
+
+    def _uses(self) -> Iterator[tuple[User, tuple[str, ...]]]:
+        """Give all that lies on devices, each with these."""
+        yield from ((array, (*array.members, *array.spares)) for array in self.arrays)
+        yield from ((container, (container.below,)) for container in self.containers)
+        yield from ((group, group.devices) for group in self.groups)
+        yield from ((filesystem, filesystem.devices) for filesystem in self.filesystems)
+        yield from ((zpool, zpool.devices) for zpool in self.zpools)
+
+    @functools.cached_property
+    def _titles(self) -> dict[str, str]:
+        titles: dict[str, str] = {}
+        kinds: tuple[tuple[Thing, ...], ...] = (tuple(self.partitions()), self.arrays, self.containers, self.volumes)
+        for things in kinds:
+            for space in dict.fromkeys(thing.space for thing in things):
+                own = [thing for thing in things if thing.space == space]
+                titles.update({thing.device: space if len(own) == 1 else f"{space}-{at}" for at, thing in enumerate(own, start=1)})
+        return titles
 
     def filesystem_uuid(self, device: str, desired: DesiredFilesystem) -> str:
         """Return the UUID with which a filesystem is made on a device, or in the LUKS container on it: the schema's, or a derived one."""

@@ -52,14 +52,22 @@ def parse_static_schema(raw: t.Any) -> Layout:
     """Return the desired layout; raises SchemaMistakes."""
     mistakes = Mistakes()
     layout = read_layout(raw, "", mistakes)
-    found = [f"{mistake.place or 'schema'}: {mistake.says}" for mistake in mistakes.found()] or list(check_layout(layout))
-    if found:
-        raise SchemaMistakes(found)
+    if mistakes:
+        raise SchemaMistakes(f"{mistake.place or 'schema'}: {mistake.says}" for mistake in mistakes.found())
     return layout
 
 
 def read_layout(raw: t.Any, place: str, mistakes: Mistakes) -> Layout:
-    """Return a layout, for what is wrong in it as if it were not given; whether its parts fit each other is not looked at."""
+    """Return the layout of a schema that stands in a place; all that is wrong with it is noted."""
+    layout = _items_of(raw, place, mistakes)
+    if not mistakes:
+        for where, says in check_layout(layout):
+            mistakes.add(where, says)
+    return layout
+
+
+def _items_of(raw: t.Any, place: str, mistakes: Mistakes) -> Layout:
+    """Return a layout, for what is wrong in it as if it were not given; whether its parts fit each other is not checked."""
     schema = Entry(STATIC.read_nested(raw, place, mistakes), place, mistakes)
     aliases: dict[str, str] = {}
     physical = {volume.device: volume for volume in map(_physical_volume, schema.items("pvs"))}
@@ -160,7 +168,7 @@ def _array(item: Entry) -> DesiredArray:
         metadata=_DEFAULT_METADATA if by_default else item["metadata"],
         keep_data=item["keep_data"],
         space=item.space,
-        default_metadata=by_default,
+        asked_metadata=item["metadata"],
         in_mdadm_conf=item["mdadm_conf_enabled"],
     )
 

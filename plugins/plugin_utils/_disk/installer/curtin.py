@@ -14,10 +14,11 @@ import shlex
 import typing as t
 from collections.abc import Iterator
 
+from ....module_utils._schema.model import DesiredDisk, DesiredFilesystem, DesiredPartition, Layout, Thing
 from ....module_utils._storage import gpt
 from ....module_utils._storage.units import MIB
-from .layout import Carrier, Disk, Filesystem, Layout, Partition
 from .losses import Losses, lose_extents, lose_labels, lose_methods, lose_subvolumes, lose_types, note_boot_flags, note_uuids
+from .words import make_words, mount_words
 from .write import Target
 
 Action = dict[str, t.Any]
@@ -43,16 +44,16 @@ def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None)
     note_boot_flags(layout, losses, "curtin")
     config = [action for disk in layout.disks for action in _disk(disk, layout, ids, exact=exact)]
     for array in layout.arrays:
-        metadata = {} if array.metadata == "default" else {"metadata": array.metadata}
+        metadata = {} if array.asked_metadata == "default" else {"metadata": array.asked_metadata}
         config.append(
             {
                 "id": ids[array.device],
                 "type": "raid",
-                "name": array.name,
+                "name": array.title,
                 "raidlevel": array.level,
                 "devices": [ids[device] for device in array.members],
                 "spare_devices": [ids[device] for device in array.spares],
-                "preserve": array.kept,
+                "preserve": array.keep_data,
             }
             | metadata
         )
@@ -66,12 +67,14 @@ def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None)
                 "dm_name": container.name,
                 "volume": ids[container.below],
                 "keyfile": key_file or "",
-                "preserve": container.kept,
+                "preserve": container.keep_data,
             }
         )
     for group in layout.groups:
         devices = [ids[device] for device in group.devices]
-        config.append({"id": f"vg-{group.name}", "type": "lvm_volgroup", "name": group.name, "devices": devices, "preserve": group.kept})
+        config.append(
+            {"id": f"vg-{group.name}", "type": "lvm_volgroup", "name": group.name, "devices": devices, "preserve": group.keep_data}
+        )
     for volume in layout.volumes:
         config.append(
             {
@@ -79,8 +82,8 @@ def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None)
                 "type": "lvm_partition",
                 "name": volume.name,
                 "volgroup": f"vg-{volume.group}",
-                "size": volume.size * MIB,
-                "preserve": volume.kept,
+                "size": volume.size,
+                "preserve": volume.keep_data,
             }
         )
     for number, filesystem in enumerate(layout.filesystems, start=1):
@@ -96,7 +99,7 @@ TARGET = Target("curtin", write, keeps_data=True)
 
 def _ids(layout: Layout) -> dict[str, str]:
     """Return the ids of actions by the device that each makes."""
-    kinds: list[tuple[str, tuple[Carrier, ...]]] = [
+    kinds: list[tuple[str, tuple[Thing, ...]]] = [
         ("partition", tuple(layout.partitions())),
         ("raid", layout.arrays),
         ("lv", layout.volumes),
@@ -106,9 +109,9 @@ def _ids(layout: Layout) -> dict[str, str]:
     return ids | {disk.device: f"disk-{disk.name}" for disk in layout.disks}
 
 
-def _lose_places(disk: Disk, losses: Losses) -> None:
+def _lose_places(disk: DesiredDisk, losses: Losses) -> None:
     """Lose where partitions begin, if that is not behind each other from the first MiB on."""
-    kept = any(partition.kept for partition in disk.partitions)
+    kept = any(partition.keep_data for partition in disk.partitions)
     lose = losses.refuse if kept else losses.lose
     end = gpt.HEAD
     for at, partition in enumerate(disk.partitions, start=1):
@@ -117,14 +120,14 @@ def _lose_places(disk: Disk, losses: Losses) -> None:
             losses.refuse(
                 partition.space, f"curtin's version 1 begins with partition 1, and this is {partition.number}; version=2 does not"
             )
-        elif begin != partition.begin and not partition.kept:
+        elif begin != partition.begin and not partition.keep_data:
             lose(partition.space, f"curtin's version 1 puts it at {begin} MiB, not at {partition.begin}; version=2 does not")
-        end = (partition.begin if partition.kept else begin) + partition.size
+        end = (partition.begin if partition.keep_data else begin) + partition.mib
 
 
-def _disk(disk: Disk, layout: Layout, ids: dict[str, str], *, exact: bool) -> Iterator[Action]:
-    kept = any(partition.kept for partition in disk.partitions)
-    by_disk = disk.boots and any(partition.guid == gpt.BIOS_BOOT for partition in disk.partitions)
+def _disk(disk: DesiredDisk, layout: Layout, ids: dict[str, str], *, exact: bool) -> Iterator[Action]:
+    kept = any(partition.keep_data for partition in disk.partitions)
+    by_disk = disk.boots and any(partition.type == gpt.BIOS_BOOT for partition in disk.partitions)
     wipe = {} if kept else {"wipe": "superblock-recursive"}
     yield {
         "id": ids[disk.device],
@@ -139,27 +142,27 @@ def _disk(disk: Disk, layout: Layout, ids: dict[str, str], *, exact: bool) -> It
         yield _partition(partition, disk, layout, ids, exact=exact)
 
 
-def _partition(partition: Partition, disk: Disk, layout: Layout, ids: dict[str, str], *, exact: bool) -> Action:
-    filesystem = layout.filesystem(partition.device)
-    starts = partition.guid == gpt.ESP and filesystem is not None and bool(filesystem.mount)
-    flag = {"flag": _FLAGS[partition.guid]} if partition.guid in _FLAGS else {}
+def _partition(partition: DesiredPartition, disk: DesiredDisk, layout: Layout, ids: dict[str, str], *, exact: bool) -> Action:
+    filesystem = layout.filesystem_on(partition.device)
+    starts = partition.type == gpt.ESP and filesystem is not None and bool(filesystem.mount_point)
+    flag = {"flag": _FLAGS[partition.type]} if partition.type in _FLAGS else {}
     return {
         "id": ids[partition.device],
         "type": "partition",
         "device": ids[disk.device],
         "number": partition.number,
         **({"offset": partition.begin * MIB} if exact else {}),
-        "size": partition.size * MIB,
+        "size": partition.mib * MIB,
         **flag,
-        **({"partition_type": partition.guid} if exact else {}),
-        **({"uuid": partition.uuid} if exact and partition.uuid else {}),
+        **({"partition_type": partition.type} if exact else {}),
+        **({"uuid": partition.own_uuid} if exact and partition.own_uuid else {}),
         **({"grub_device": True} if starts else {}),
-        **({} if partition.kept else {"wipe": "superblock"}),
-        "preserve": partition.kept,
+        **({} if partition.keep_data else {"wipe": "superblock"}),
+        "preserve": partition.keep_data,
     }
 
 
-def _filesystem(filesystem: Filesystem, name: str, ids: dict[str, str], losses: Losses) -> Iterator[Action]:
+def _filesystem(filesystem: DesiredFilesystem, name: str, ids: dict[str, str], losses: Losses) -> Iterator[Action]:
     if filesystem.type not in _FILESYSTEMS:
         losses.lose(filesystem.space, f"curtin cannot make {filesystem.type}")
         return
@@ -168,13 +171,13 @@ def _filesystem(filesystem: Filesystem, name: str, ids: dict[str, str], losses: 
         "type": "format",
         "fstype": _FILESYSTEMS[filesystem.type],
         "volume": ids[filesystem.device],
-        "preserve": filesystem.kept,
+        "preserve": filesystem.keep_data,
     }
     if filesystem.label:
         made["label"] = filesystem.label
-    if filesystem.make_options:
-        made["extra_options"] = shlex.split(filesystem.make_options)
+    if make_words(filesystem):
+        made["extra_options"] = shlex.split(make_words(filesystem))
     yield made
-    if filesystem.mount or filesystem.is_swap:
-        options = {"options": filesystem.options} if filesystem.options else {}
-        yield {"id": f"mount-{name}", "type": "mount", "device": name, "path": filesystem.mount or "none", **options}
+    if filesystem.mount_point or filesystem.is_swap:
+        options = {"options": mount_words(filesystem)} if mount_words(filesystem) else {}
+        yield {"id": f"mount-{name}", "type": "mount", "device": name, "path": filesystem.mount_point or "none", **options}

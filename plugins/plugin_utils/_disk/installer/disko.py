@@ -13,18 +13,34 @@ from __future__ import annotations
 import re
 import shlex
 import typing as t
+from collections.abc import Sequence
 
 from ....module_utils._data.errors import InputError, Mistake
+from ....module_utils._schema.model import (
+    DesiredArray,
+    DesiredContainer,
+    DesiredDataset,
+    DesiredDisk,
+    DesiredFilesystem,
+    DesiredGroup,
+    DesiredPool,
+    DesiredSubvolume,
+    DesiredVdev,
+    DesiredZpool,
+    Layout,
+)
 from ....module_utils._storage.filesystems import FILESYSTEMS
-from ....module_utils._storage.zfs import Vdev
-from .layout import Array, Container, Dataset, Disk, Filesystem, Group, Layout, Pool, Subvolume, Vdevs, Zpool
+from ....module_utils._storage.units import KIB, MIB
+from ....module_utils._storage.zfs import NOT_MOUNTED, Vdev
 from .losses import Losses, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
+from .words import label_of, make_words, mount_words, subvolume_words
 from .write import Target
 
 Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_'-]*")
 _RESERVED = frozenset({"assert", "else", "if", "in", "inherit", "let", "or", "rec", "then", "with"})
 _INDENT = "  "
+_IN_MIB = ("quota", "reservation")
 _IN_LINKS = "#+-.:=@_"
 """What stands in links of udev as it is, beside letters and digits."""
 
@@ -38,7 +54,7 @@ def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
         note(layout, losses, "disko")
     devices: dict[str, Nix] = {"disk": {disk.name: _disk(disk, layout, losses, password_file) for disk in layout.disks}}
     if layout.arrays:
-        devices["mdadm"] = {array.name: _array(array, layout, losses, password_file) for array in layout.arrays}
+        devices["mdadm"] = {array.title: _array(array, layout, losses, password_file) for array in layout.arrays}
     if layout.groups:
         devices["lvm_vg"] = {group.name: _group(group, layout, losses, password_file) for group in layout.groups}
     if layout.zpools:
@@ -69,45 +85,45 @@ def _name(key: str) -> str:
     return key if _PLAIN_NAME.fullmatch(key) and key not in _RESERVED else to_nix(key)
 
 
-def _disk(disk: Disk, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
+def _disk(disk: DesiredDisk, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
     partitions: dict[str, Nix] = {}
     for at, partition in enumerate(disk.partitions, start=1):
         made: dict[str, Nix] = {
             "priority": at,
-            "label": layout.label(partition),
-            "type": partition.guid.upper(),
+            "label": label_of(layout, partition),
+            "type": partition.type.upper(),
             "start": f"{partition.begin}M",
-            "size": f"{partition.size}M",
+            "size": f"{partition.mib}M",
         }
         partitions[layout.title(partition)] = made | _content(partition.device, layout, losses, password_file)
     return {"type": "disk", "device": disk.device, "content": {"type": "gpt", "partitions": partitions}}
 
 
-def _array(array: Array, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
+def _array(array: DesiredArray, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
     if array.spares:
         losses.lose(array.space, f"disko cannot make spares such as {', '.join(array.spares)}")
     level = int(array.level.removeprefix("raid"))
-    made: dict[str, Nix] = {"type": "mdadm", "level": level, "metadata": array.metadata}
+    made: dict[str, Nix] = {"type": "mdadm", "level": level, "metadata": array.asked_metadata}
     return made | _content(array.device, layout, losses, password_file)
 
 
-def _group(group: Group, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
+def _group(group: DesiredGroup, layout: Layout, losses: Losses, password_file: str | None) -> Nix:
     volumes: dict[str, Nix] = {pool.name: _pool(pool) for pool in layout.pools_of(group.name)}
     for volume in layout.volumes_of(group.name):
-        size: dict[str, Nix] = {"size": f"{volume.size}M"}
+        size: dict[str, Nix] = {"size": f"{volume.size // MIB}M"}
         size |= {"lvm_type": "thinlv", "pool": volume.pool} if volume.pool else {}
         volumes[volume.name] = size | _content(volume.device, layout, losses, password_file)
     return {"type": "lvm_vg", "lvs": volumes}
 
 
-def _zpool(pool: Zpool, layout: Layout) -> Nix:
+def _zpool(pool: DesiredZpool, layout: Layout) -> Nix:
     """Return a ZFS pool, whose members are named as disko names partitions: by their labels."""
-    names = {partition.device: f"/dev/disk/by-partlabel/{_escaped(layout.label(partition))}" for partition in layout.partitions()}
+    names = {partition.device: f"/dev/disk/by-partlabel/{_escaped(label_of(layout, partition))}" for partition in layout.partitions()}
 
-    def vdevs(those: Vdevs) -> list[Nix]:
+    def vdevs(those: Sequence[DesiredVdev]) -> list[Nix]:
         return [
-            {"mode": "" if kind == Vdev.STRIPE else kind, "members": [names.get(device, device) for device in devices]}
-            for kind, devices in those
+            {"mode": "" if one.type == Vdev.STRIPE else one.type, "members": [names.get(device, device) for device in one.devices]}
+            for one in those
         ]
 
     lists: dict[str, list[Nix]] = {
@@ -117,16 +133,32 @@ def _zpool(pool: Zpool, layout: Layout) -> Nix:
         "spare": [names.get(device, device) for device in pool.spares],
     }
     topology: dict[str, Nix] = {"type": "topology", **{key: members for key, members in lists.items() if members}}
-    root, *datasets = pool.datasets
+    mounts = _mount_points(pool)
     made: dict[str, Nix] = {"type": "zpool", "mode": {"topology": topology}, "options": {"ashift": str(pool.ashift)}}
-    made |= {"rootFsOptions": dict(root.own), **({"mountpoint": root.mount} if root.mount else {})}
-    return made | {"datasets": {dataset.name: _dataset(dataset) for dataset in datasets}}
+    made |= {"rootFsOptions": _properties(pool.root), **({"mountpoint": mounts[""]} if mounts[""] else {})}
+    return made | {"datasets": {dataset.name: _dataset(dataset, mounts[dataset.name]) for dataset in pool.datasets}}
 
 
-def _dataset(dataset: Dataset) -> Nix:
-    made: dict[str, Nix] = {"type": "zfs_fs", "options": dict(dataset.own)}
+def _mount_points(pool: DesiredZpool) -> dict[str, str]:
+    """Return where each dataset is mounted, by its path below the pool, empty for nowhere; by default that is below what it lies in."""
+    mounts: dict[str, str] = {}
+    datasets = {dataset.name: dataset for dataset in (pool.root, *pool.datasets)}
+    for name in sorted(datasets, key=lambda name: (name.count("/"), name)):
+        given = dict(datasets[name].properties).get("mountpoint")
+        above = max((outer for outer in mounts if name.startswith(f"{outer}/" if outer else "")), key=len, default="")
+        inherited = f"{mounts[above].rstrip('/')}/{name[len(above) :].lstrip('/')}" if mounts.get(above) else ""
+        mounts[name] = inherited if given is None else "" if given == NOT_MOUNTED else given
+    return mounts
+
+
+def _properties(dataset: DesiredDataset) -> dict[str, Nix]:
+    return {key: f"{int(value) // MIB}M" if key in _IN_MIB else value for key, value in dataset.properties}
+
+
+def _dataset(dataset: DesiredDataset, mount: str) -> Nix:
+    made: dict[str, Nix] = {"type": "zfs_fs", "options": _properties(dataset)}
     # What is mounted nowhere says so itself: disko goes by the option.
-    own: dict[str, Nix] = {"mountpoint": dataset.mount} if dataset.mount else {"options": {**dataset.own, "mountpoint": "none"}}
+    own: dict[str, Nix] = {"mountpoint": mount} if mount else {"options": {**_properties(dataset), "mountpoint": "none"}}
     return made | own
 
 
@@ -139,52 +171,53 @@ def _as_bytes(letter: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in letter.encode())
 
 
-def _pool(pool: Pool) -> Nix:
-    metadata: list[Nix] = [f"--poolmetadatasize={pool.metadata}m"] if pool.metadata else []
-    return {"size": f"{pool.size}M", "lvm_type": "thin-pool", "extraArgs": [f"--chunksize={pool.chunk}k", *metadata]}
+def _pool(pool: DesiredPool) -> Nix:
+    metadata: list[Nix] = [] if pool.default_metadata else [f"--poolmetadatasize={pool.metadata // MIB}m"]
+    return {"size": f"{pool.size // MIB}M", "lvm_type": "thin-pool", "extraArgs": [f"--chunksize={pool.chunk // KIB}k", *metadata]}
 
 
 def _content(device: str, layout: Layout, losses: Losses, password_file: str | None) -> dict[str, Nix]:
     """Return `{content: ...}` of a device, nothing where nothing lies on it."""
-    user, zpool = layout.user(device), layout.zpool_on(device)
-    if zpool is not None:
-        return {"content": {"type": "zfs", "pool": zpool.name}}
-    if isinstance(user, Array):
-        return {} if device in user.spares else {"content": {"type": "mdraid", "name": user.name}}
-    if isinstance(user, Group):
+    user = layout.lies_on(device)
+    if isinstance(user, DesiredZpool):
+        return {"content": {"type": "zfs", "pool": user.name}}
+    if isinstance(user, DesiredArray):
+        return {} if device in user.spares else {"content": {"type": "mdraid", "name": user.title}}
+    if isinstance(user, DesiredGroup):
         return {"content": {"type": "lvm_pv", "vg": user.name}}
-    if isinstance(user, Container):
+    if isinstance(user, DesiredContainer):
         key: dict[str, Nix] = {"passwordFile": password_file} if password_file is not None else {"askPassword": True}
         made: dict[str, Nix] = {"type": "luks", "name": user.name}
         return {"content": made | key | _content(user.device, layout, losses, password_file)}
     return {} if user is None else {"content": _filesystem(user, losses)}
 
 
-def _filesystem(filesystem: Filesystem, losses: Losses) -> Nix:
+def _filesystem(filesystem: DesiredFilesystem, losses: Losses) -> Nix:
     label = [FILESYSTEMS[filesystem.type].label_option, filesystem.label] if filesystem.label else []
     try:
-        words: list[Nix] = [*label, *shlex.split(filesystem.make_options)]
+        words: list[Nix] = [*label, *shlex.split(make_words(filesystem))]
     except ValueError as error:
         raise InputError(
-            [Mistake(filesystem.space, f"fs_options is {filesystem.make_options!r}, which is no list of words: {error}")]
+            [Mistake(filesystem.space, f"fs_options is {make_words(filesystem)!r}, which is no list of words: {error}")]
         ) from error
     extra: dict[str, Nix] = {"extraArgs": words} if words else {}
     if filesystem.is_swap:
-        options: dict[str, Nix] = {"mountOptions": list(filesystem.options.split(","))} if filesystem.options else {}
+        options: dict[str, Nix] = {"mountOptions": list(mount_words(filesystem).split(","))} if mount_words(filesystem) else {}
         return {"type": "swap", **options, **extra}
-    if filesystem.options and not filesystem.mount:
+    if mount_words(filesystem) and not filesystem.mount_point:
         losses.note(f"{filesystem.space}: it is not mounted, so its mount options have no effect")
-    mounted: dict[str, Nix] = {"mountpoint": filesystem.mount} if filesystem.mount else {}
-    if filesystem.mount and filesystem.options:
-        mounted["mountOptions"] = list(filesystem.options.split(","))
+    mounted: dict[str, Nix] = {"mountpoint": filesystem.mount_point} if filesystem.mount_point else {}
+    if filesystem.mount_point and mount_words(filesystem):
+        mounted["mountOptions"] = list(mount_words(filesystem).split(","))
     if filesystem.subvolumes:
-        subvolumes: dict[str, Nix] = {f"/{subvolume.name}": _subvolume(subvolume) for subvolume in filesystem.subvolumes}
+        subvolumes: dict[str, Nix] = {f"/{subvolume.name}": _subvolume(filesystem, subvolume) for subvolume in filesystem.subvolumes}
         return {"type": "btrfs", **mounted, **extra, "subvolumes": subvolumes}
     return {"type": "filesystem", "format": filesystem.type, **mounted, **extra}
 
 
-def _subvolume(subvolume: Subvolume) -> Nix:
-    if not subvolume.mount:
+def _subvolume(filesystem: DesiredFilesystem, subvolume: DesiredSubvolume) -> Nix:
+    if not subvolume.mount_point:
         return {}
-    options: dict[str, Nix] = {"mountOptions": list(subvolume.mount_options.split(","))} if subvolume.mount_options else {}
-    return {"mountpoint": subvolume.mount, **options}
+    words = subvolume_words(filesystem, subvolume)
+    options: dict[str, Nix] = {"mountOptions": list(words.split(","))} if words else {}
+    return {"mountpoint": subvolume.mount_point, **options}

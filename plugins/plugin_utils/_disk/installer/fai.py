@@ -13,12 +13,24 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from ....module_utils._schema.model import (
+    DesiredArray,
+    DesiredContainer,
+    DesiredDisk,
+    DesiredFilesystem,
+    DesiredGroup,
+    DesiredPartition,
+    DesiredVolume,
+    Layout,
+    Thing,
+)
 from ....module_utils._storage import gpt
 from ....module_utils._storage.filesystems import FILESYSTEMS
 from ....module_utils._storage.identity import BY_PATH
 from ....module_utils._storage.raid import RaidLevel, data_legs
-from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Volume
+from ....module_utils._storage.units import MIB
 from .losses import Losses, lose_extents, lose_methods, lose_subvolumes, lose_types, note_boot_flags, note_container_names, note_uuids
+from .words import label_of, make_words, mount_words
 from .write import Target
 
 _BIOS_BOOT_SIZE = 1
@@ -58,62 +70,63 @@ def _run_in_a_shell(layout: Layout) -> Iterator[tuple[str, str, str]]:
     """Give what setup-storage puts into its commands: the space, what it is, and the text. Labels are quoted."""
     # A disk's name is resolved before: of a link of udev's, with the backslashes and hashes that it may have, its node is left.
     yield from ((disk.id, "the name", re.sub(r"[\\#]", "", disk.device)) for disk in layout.disks)
-    for carriers, what in ((layout.arrays, "the array"), (layout.groups, "the vg"), (layout.volumes, "the volume")):
-        yield from ((carrier.space, what, carrier.name) for carrier in carriers)
+    yield from ((array.space, "the array", array.title) for array in layout.arrays)
+    yield from ((group.space, "the vg", group.name) for group in layout.groups)
+    yield from ((volume.space, "the volume", volume.name) for volume in layout.volumes)
     for filesystem in layout.filesystems:
-        yield filesystem.space, "the options of mkfs", filesystem.make_options
-        yield filesystem.space, "the mount point", filesystem.mount
-        yield filesystem.space, "the mount options", filesystem.options
+        yield filesystem.space, "the options of mkfs", make_words(filesystem)
+        yield filesystem.space, "the mount point", filesystem.mount_point
+        yield filesystem.space, "the mount options", mount_words(filesystem)
 
 
 def _nodes(layout: Layout) -> dict[str, str]:
     """Return what setup-storage calls partitions and arrays: BIOS boot partitions, which it makes last, have no number of their own."""
     nodes = {array.device: f"/dev/md{number}" for number, array in enumerate(layout.arrays)}
     for disk in layout.disks:
-        others = [partition for partition in disk.partitions if partition.guid != gpt.BIOS_BOOT]
+        others = [partition for partition in disk.partitions if partition.type != gpt.BIOS_BOOT]
         nodes |= {partition.device: gpt.partition_node(disk.device, number) for number, partition in enumerate(others, start=1)}
     return nodes
 
 
-def _disk(disk: Disk, layout: Layout, losses: Losses) -> Iterator[str]:
-    bios = [partition for partition in disk.partitions if partition.guid == gpt.BIOS_BOOT]
-    others = [partition for partition in disk.partitions if partition.guid != gpt.BIOS_BOOT]
-    esp = next((number for number, partition in enumerate(others, start=1) if partition.guid == gpt.ESP), None)
+def _disk(disk: DesiredDisk, layout: Layout, losses: Losses) -> Iterator[str]:
+    bios = [partition for partition in disk.partitions if partition.type == gpt.BIOS_BOOT]
+    others = [partition for partition in disk.partitions if partition.type != gpt.BIOS_BOOT]
+    esp = next((number for number, partition in enumerate(others, start=1) if partition.type == gpt.ESP), None)
     bootable = f" bootable:{esp}" if esp is not None else ""
     for partition in bios:
-        if partition.size != _BIOS_BOOT_SIZE:
-            losses.lose(partition.space, f"setup-storage makes BIOS boot partitions of 1 MiB, not of {partition.size}")
+        if partition.mib != _BIOS_BOOT_SIZE:
+            losses.lose(partition.space, f"setup-storage makes BIOS boot partitions of 1 MiB, not of {partition.mib}")
         if partition is not disk.partitions[0]:
             losses.note(f"{partition.space}: setup-storage puts the BIOS boot partition before all others")
-    carries = any(layout.user(part.device) and not layout.filesystem(part.device) for part in others)
+    carries = any(layout.lies_on(part.device) and not layout.filesystem_on(part.device) for part in others)
     if carries and disk.device.startswith(BY_PATH):
         losses.refuse(others[0].space, f"setup-storage finds partitions by their links in /dev/disk/by-id, and {disk.device} is not one")
     if re.search(r"[\s*?\[{~]", disk.device) or (carries and re.search("[:,]", disk.device)):
         losses.refuse(others[0].space if others else disk.id, f"setup-storage cannot read the name {disk.device}")
     yield f"disk_config {disk.device} disklabel:{'gpt-bios' if bios else 'gpt'} fstabkey:uuid align-at:1M{bootable}"
-    cursor = gpt.HEAD + sum(partition.size for partition in bios)
+    cursor = gpt.HEAD + sum(partition.mib for partition in bios)
     for partition in others:
         if partition.begin != cursor:
             losses.lose(partition.space, f"setup-storage leaves no gaps, so it begins at {cursor} MiB, not at {partition.begin}")
-        cursor += partition.size
-        yield f"p={_label(layout, partition)} {_use(partition, layout, losses, str(partition.size))}"
+        cursor += partition.mib
+        yield f"p={_label(layout, partition)} {_use(partition, layout, losses, str(partition.mib))}"
 
 
-def _label(layout: Layout, partition: Partition) -> str:
-    return re.sub(r"[\s=]", "_", layout.label(partition))
+def _label(layout: Layout, partition: DesiredPartition) -> str:
+    return re.sub(r"[\s=]", "_", label_of(layout, partition))
 
 
-def _use(carrier: Carrier, layout: Layout, losses: Losses, size: str) -> str:
+def _use(carrier: Thing, layout: Layout, losses: Losses, size: str) -> str:
     """Return what stands behind the name of a device: mount point, size, file system, options."""
-    filesystem = layout.filesystem(carrier.device)
+    filesystem = layout.filesystem_on(carrier.device)
     if filesystem is None:
         return f"- {size} - -"
     return _filesystem(filesystem, losses, size)
 
 
-def _filesystem(filesystem: Filesystem, losses: Losses, size: str) -> str:
-    mount = "swap" if filesystem.is_swap else filesystem.mount or "-"
-    options = filesystem.options or ("sw" if filesystem.is_swap else "defaults")
+def _filesystem(filesystem: DesiredFilesystem, losses: Losses, size: str) -> str:
+    mount = "swap" if filesystem.is_swap else filesystem.mount_point or "-"
+    options = mount_words(filesystem) or ("sw" if filesystem.is_swap else "defaults")
     row = FILESYSTEMS[filesystem.type]
     make = [row.label_option, shlex.quote(filesystem.label)] if filesystem.label else []
     if re.search(r"[\s:]", mount):
@@ -122,30 +135,30 @@ def _filesystem(filesystem: Filesystem, losses: Losses, size: str) -> str:
     if re.search(r"\s", options):
         losses.lose(filesystem.space, f"setup-storage allows no spaces in the mount options {options}")
         options = "defaults"
-    words = " ".join([*make, *([filesystem.make_options] if filesystem.make_options else [])])
+    words = " ".join([*make, *([make_words(filesystem)] if make_words(filesystem) else [])])
     if '"' in words:
         losses.lose(filesystem.space, f"setup-storage allows no quotation marks in {words}")
         words = ""
     return " ".join([mount, size, filesystem.type, options, *([f'createopts="{words}"'] if words else [])])
 
 
-def _array(array: Array, layout: Layout, losses: Losses, numbers: dict[str, str]) -> str:
+def _array(array: DesiredArray, layout: Layout, losses: Losses, numbers: dict[str, str]) -> str:
     devices = ",".join([*(numbers[device] for device in array.members), *(f"{numbers[device]}:spare" for device in array.spares)])
-    metadata = [] if array.metadata == "default" else [f"--metadata={array.metadata}"]
-    options = f'mdcreateopts="{" ".join([*metadata, f"--name={array.name}"])}"'
-    filesystem = layout.filesystem(array.device)
+    metadata = [] if array.asked_metadata == "default" else [f"--metadata={array.asked_metadata}"]
+    options = f'mdcreateopts="{" ".join([*metadata, f"--name={array.title}"])}"'
+    filesystem = layout.filesystem_on(array.device)
     if filesystem is None:
         return f"{array.level} - {devices} - - {options}"
     mount, _size, kind, mount_options, *make = _filesystem(filesystem, losses, "0").split(" ", 4)
     return " ".join([array.level, mount, devices, kind, mount_options, options, *make])
 
 
-def _container(container: Container, layout: Layout, losses: Losses, numbers: dict[str, str], passphrase: str | None) -> str:
+def _container(container: DesiredContainer, layout: Layout, losses: Losses, numbers: dict[str, str], passphrase: str | None) -> str:
     mode = "luks" if passphrase is None else f'luks:"{passphrase}"'
     if passphrase is not None and re.search("[\"'\n]", passphrase):
         losses.refuse(container.space, "setup-storage allows no quotation marks and no line breaks in a passphrase")
     below = numbers.get(container.below, container.below)
-    filesystem = layout.filesystem(container.device)
+    filesystem = layout.filesystem_on(container.device)
     if any(volume.device == container.below for volume in layout.volumes):
         below = next(f"/dev/{volume.group}/{volume.name}" for volume in layout.volumes if volume.device == container.below)
         losses.refuse(container.space, "setup-storage encrypts what lies below volume groups, and this is a logical volume")
@@ -163,16 +176,16 @@ def _groups(layout: Layout, losses: Losses, numbers: dict[str, str]) -> Iterator
         yield f"vg {name} {','.join(numbers.get(device, device) for device in devices)}"
         volumes = layout.volumes_of(group.name)
         room = _room(group, layout)
-        excess = sum(volume.size for volume in volumes) - room
+        excess = sum(volume.size // MIB for volume in volumes) - room
         largest = max(volumes, key=lambda volume: volume.size, default=None)
         for volume in volumes:
-            size = str(volume.size)
+            size = str(volume.size // MIB)
             if volume is largest and excess > 0:
-                size = f"{_least(volume, excess, room, losses)}-{volume.size}"
+                size = f"{_least(volume, excess, room, losses)}-{volume.size // MIB}"
             yield f"{name}-{_plain_name(volume.name, volume.space, losses)} {_use(volume, layout, losses, size)}"
 
 
-def _room(group: Group, layout: Layout) -> int:
+def _room(group: DesiredGroup, layout: Layout) -> int:
     """Return the MiB that the volumes of a group may take: setup-storage guesses the size of what it lies on, and leaves 1 % of that."""
     below = {container.device: container.below for container in layout.containers}
     guessed = sum(_guessed(below.get(device, device), layout) for device in group.devices)
@@ -181,21 +194,21 @@ def _room(group: Group, layout: Layout) -> int:
 
 def _guessed(device: str, layout: Layout) -> int:
     """Return the MiB that setup-storage takes a partition or an array for; the overhead of arrays and LUKS is not in it."""
-    sizes = {partition.device: partition.size for partition in layout.partitions()}
+    sizes = {partition.device: partition.mib for partition in layout.partitions()}
     array = next((array for array in layout.arrays if array.device == device), None)
     if array is None:
         return sizes[device]
     return data_legs(RaidLevel(array.level), len(array.members)) * min(sizes[member] for member in array.members)
 
 
-def _least(volume: Volume, excess: int, room: int, losses: Losses) -> int:
+def _least(volume: DesiredVolume, excess: int, room: int, losses: Losses) -> int:
     """Return the least size of the volume that has to give way, in a group that is full."""
     says = f"setup-storage keeps 1 % of a volume group to itself, so volumes get {room} MiB of {volume.group}, not {room + excess}"
-    if volume.size <= excess:
+    if volume.size // MIB <= excess:
         losses.refuse(volume.space, f"{says}; leave room in the group")
-        return volume.size
+        return volume.size // MIB
     losses.lose(volume.space, f"{says}; leave room in the group, or {excess} MiB of {volume.name} are missing")
-    return volume.size - excess
+    return volume.size // MIB - excess
 
 
 def _plain_name(name: str, space: str, losses: Losses) -> str:

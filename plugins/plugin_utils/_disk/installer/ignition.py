@@ -15,12 +15,13 @@ import shlex
 import typing as t
 
 from ....module_utils._data.errors import InputError, Mistake
+from ....module_utils._schema.model import DesiredArray, DesiredContainer, DesiredDisk, DesiredFilesystem, DesiredPartition, Layout
 from ....module_utils._storage import gpt
 from ....module_utils._storage.identity import BY_ID
 from ....module_utils._storage.unit_file import unit_name, unit_text
 from ....module_utils._storage.unlock import TANG, TPM2
-from .layout import Array, Container, Disk, Filesystem, Layout, Partition
 from .losses import Losses, lose_methods, lose_subvolumes, note_boot_flags
+from .words import label_of, make_words, mount_words
 from .write import Target
 
 Json = dict[str, t.Any]
@@ -69,7 +70,7 @@ def _storage(layout: Layout, losses: Losses, key_file: str | None, tpm2: bool) -
         losses.lose(space, "Ignition cannot make LVM")
     filesystems = [entry for filesystem in layout.filesystems for entry in _filesystem(filesystem, layout, nodes, losses)]
     for partition in layout.partitions():
-        if partition.guid in (gpt.ESP, gpt.BIOS_BOOT):
+        if partition.type in (gpt.ESP, gpt.BIOS_BOOT):
             losses.lose(partition.space, "Ignition's systems start from the boot partitions of their image; leave it out of the schema")
     return {
         "disks": [_disk(disk, layout) for disk in layout.disks],
@@ -81,42 +82,42 @@ def _storage(layout: Layout, losses: Losses, key_file: str | None, tpm2: bool) -
 
 def _nodes(layout: Layout) -> dict[str, str]:
     """Return how Ignition is to find each device that it can make: partitions by their UUID."""
-    nodes = {part.device: f"{_BY_PARTUUID}{part.uuid}" if part.uuid else part.device for part in layout.partitions()}
-    nodes |= {array.device: f"/dev/md/{array.name}" for array in layout.arrays}
+    nodes = {part.device: f"{_BY_PARTUUID}{part.own_uuid}" if part.own_uuid else part.device for part in layout.partitions()}
+    nodes |= {array.device: f"/dev/md/{array.title}" for array in layout.arrays}
     return nodes | {container.device: f"{BY_ID}dm-name-{container.name}" for container in layout.containers if container.below in nodes}
 
 
-def _disk(disk: Disk, layout: Layout) -> Json:
-    kept = any(partition.kept for partition in disk.partitions)
+def _disk(disk: DesiredDisk, layout: Layout) -> Json:
+    kept = any(partition.keep_data for partition in disk.partitions)
     return {"device": disk.device, "wipeTable": not kept, "partitions": [_partition(partition, layout) for partition in disk.partitions]}
 
 
-def _partition(partition: Partition, layout: Layout) -> Json:
+def _partition(partition: DesiredPartition, layout: Layout) -> Json:
     return {
         "number": partition.number,
-        "label": layout.label(partition),
+        "label": label_of(layout, partition),
         "startMiB": partition.begin,
-        "sizeMiB": partition.size,
-        "typeGuid": partition.guid,
-        **({"guid": partition.uuid} if partition.uuid else {}),
-        **({} if partition.kept else {"wipePartitionEntry": True}),
+        "sizeMiB": partition.mib,
+        "typeGuid": partition.type,
+        **({"guid": partition.own_uuid} if partition.own_uuid else {}),
+        **({} if partition.keep_data else {"wipePartitionEntry": True}),
     }
 
 
-def _array(array: Array, nodes: dict[str, str], losses: Losses) -> Json:
-    if array.kept:
+def _array(array: DesiredArray, nodes: dict[str, str], losses: Losses) -> Json:
+    if array.keep_data:
         losses.refuse(array.space, "its data must be kept, but Ignition always makes new arrays")
     return {
-        "name": array.name,
+        "name": array.title,
         "level": array.level,
         "devices": [nodes[device] for device in (*array.members, *array.spares)],
         **({"spares": len(array.spares)} if array.spares else {}),
-        **({} if array.metadata == "default" else {"options": [f"--metadata={array.metadata}"]}),
+        **({} if array.asked_metadata == "default" else {"options": [f"--metadata={array.asked_metadata}"]}),
     }
 
 
-def _container(container: Container, nodes: dict[str, str], losses: Losses, key_file: str | None, tpm2: bool) -> Json:
-    if container.kept:
+def _container(container: DesiredContainer, nodes: dict[str, str], losses: Losses, key_file: str | None, tpm2: bool) -> Json:
+    if container.keep_data:
         losses.refuse(container.space, "its data must be kept, and Ignition would need the key that opens it now")
     clevis = _clevis(container, losses, tpm2)
     if key_file is None and not clevis:
@@ -130,7 +131,7 @@ def _container(container: Container, nodes: dict[str, str], losses: Losses, key_
     }
 
 
-def _clevis(container: Container, losses: Losses, tpm2: bool) -> Json:
+def _clevis(container: DesiredContainer, losses: Losses, tpm2: bool) -> Json:
     """Return what opens a container beside a key; any of it does."""
     servers = [{"url": method.url, "thumbprint": method.thumbprint} for method in container.unlock if method.kind == TANG]
     sealed = [method for method in container.unlock if method.kind == TPM2 and not method.pin]
@@ -140,27 +141,27 @@ def _clevis(container: Container, losses: Losses, tpm2: bool) -> Json:
     return {**({"tpm2": True} if tpm2 or sealed else {}), **({"tang": servers} if servers else {})}
 
 
-def _filesystem(filesystem: Filesystem, layout: Layout, nodes: dict[str, str], losses: Losses) -> list[Json]:
+def _filesystem(filesystem: DesiredFilesystem, layout: Layout, nodes: dict[str, str], losses: Losses) -> list[Json]:
     if filesystem.device not in nodes:
         return []
     if filesystem.type not in _FILESYSTEMS:
         losses.lose(filesystem.space, f"Ignition cannot make {filesystem.type}")
         return []
-    boots = any(part.device == filesystem.device and part.guid == gpt.ESP for part in layout.partitions())
-    if filesystem.mount in _BOOT or boots:
+    boots = any(part.device == filesystem.device and part.type == gpt.ESP for part in layout.partitions())
+    if filesystem.mount_point in _BOOT or boots:
         if not boots:
-            losses.lose(filesystem.space, f"the image brings its own {filesystem.mount}; leave it out of the schema")
+            losses.lose(filesystem.space, f"the image brings its own {filesystem.mount_point}; leave it out of the schema")
         return []
-    options = filesystem.options.split(",") if filesystem.options else []
+    options = mount_words(filesystem).split(",") if mount_words(filesystem) else []
     return [
         {
             "device": nodes[filesystem.device],
             "format": filesystem.type,
-            "wipeFilesystem": not filesystem.kept,
-            **({"path": filesystem.mount} if filesystem.mount else {}),
+            "wipeFilesystem": not filesystem.keep_data,
+            **({"path": filesystem.mount_point} if filesystem.mount_point else {}),
             **({"label": filesystem.label} if filesystem.label else {}),
-            **({"options": shlex.split(filesystem.make_options)} if filesystem.make_options else {}),
-            **({"mountOptions": options} if options and (filesystem.mount or filesystem.is_swap) else {}),
+            **({"options": shlex.split(make_words(filesystem))} if make_words(filesystem) else {}),
+            **({"mountOptions": options} if options and (filesystem.mount_point or filesystem.is_swap) else {}),
         }
     ]
 

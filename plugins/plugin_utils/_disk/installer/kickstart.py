@@ -14,10 +14,23 @@ import shlex
 import typing as t
 from collections.abc import Iterator, Sequence
 
+from ....module_utils._schema.model import (
+    DesiredArray,
+    DesiredContainer,
+    DesiredDisk,
+    DesiredFilesystem,
+    DesiredGroup,
+    DesiredPartition,
+    DesiredPool,
+    DesiredVolume,
+    Layout,
+    Thing,
+)
 from ....module_utils._storage import gpt
 from ....module_utils._storage.btrfs import make_options
-from .layout import Array, Carrier, Container, Disk, Filesystem, Group, Layout, Partition, Pool, Volume
+from ....module_utils._storage.units import MIB
 from .losses import Losses, lose_labels, lose_methods, lose_quotas, lose_types, note_boot_flags, note_container_names, note_uuids
+from .words import make_words, mount_words, subvolume_words
 from .write import Target
 
 VERSIONS = ("RHEL7", "RHEL8", "RHEL9", "RHEL10", "Fedora")
@@ -44,7 +57,7 @@ class _Writer:
         self._version, self._passphrase = version, passphrase
         self._names: dict[str, str] = {}
         self._count = itertools.count(1)
-        self._btrfs: dict[Filesystem, list[str]] = {}
+        self._btrfs: dict[DesiredFilesystem, list[str]] = {}
 
     def lines(self) -> Iterator[str]:
         layout = self._layout
@@ -67,13 +80,13 @@ class _Writer:
                 if partition.begin > end:
                     reason = f"the {partition.begin - end} MiB before it must stay free, but Anaconda chooses where partitions begin"
                     self._losses.lose(partition.space, reason)
-                end = partition.begin + partition.size
+                end = partition.begin + partition.mib
                 yield from self._partition(disk, partition)
         for array in layout.arrays:
             yield from self._array(array)
         for group in layout.groups:
             yield _line(
-                "volgroup", group.name, f"--pesize={group.extent_size * _KIB}", *(self._names.get(device, "") for device in group.devices)
+                "volgroup", group.name, f"--pesize={group.extent // MIB * _KIB}", *(self._names.get(device, "") for device in group.devices)
             )
             for pool in layout.pools_of(group.name):
                 yield self._pool(pool)
@@ -82,61 +95,65 @@ class _Writer:
         for filesystem, names in self._btrfs.items():
             yield from self._btrfs_volume(filesystem, names)
 
-    def _btrfs_volume(self, filesystem: Filesystem, names: Sequence[str]) -> Iterator[str]:
+    def _btrfs_volume(self, filesystem: DesiredFilesystem, names: Sequence[str]) -> Iterator[str]:
         """Give the lines of a Btrfs and of its subvolumes, which know it by its label."""
         label = filesystem.label or (filesystem.space if filesystem.subvolumes else "")
         if label != filesystem.label:
             self._losses.note(f"{filesystem.space}: Kickstart finds a Btrfs with subvolumes by its label, so it gets one, {label}")
         data, metadata = make_options(filesystem.level)[1::2] if filesystem.more else ("", "")
         words = (f"--{key}={value}" if value else "" for key, value in (("label", label), ("data", data), ("metadata", metadata)))
-        yield _line("btrfs", filesystem.mount or "none", *words, *names)
+        yield _line("btrfs", filesystem.mount_point or "none", *words, *names)
         for subvolume in filesystem.subvolumes:
-            if subvolume.mount:
-                yield _line("btrfs", subvolume.mount, "--subvol", f"--name={subvolume.name}", f"LABEL={label}")
+            if subvolume.mount_point:
+                yield _line("btrfs", subvolume.mount_point, "--subvol", f"--name={subvolume.name}", f"LABEL={label}")
             else:
                 self._losses.lose(filesystem.space, f"Kickstart makes no subvolume without a mount point, such as {subvolume.name}")
 
-    def _partition(self, disk: Disk, partition: Partition) -> Iterator[str]:
-        size = (f"--size={partition.size}", f"--ondisk={_drive(disk)}")
-        if partition.guid == gpt.BIOS_BOOT:
+    def _partition(self, disk: DesiredDisk, partition: DesiredPartition) -> Iterator[str]:
+        size = (f"--size={partition.mib}", f"--ondisk={_drive(disk)}")
+        if partition.type == gpt.BIOS_BOOT:
             yield _line("part", "biosboot", "--fstype=biosboot", *size)
             return
         use = self._use(partition)
         if use is not None:
             yield _line("part", use[0], *size, *use[1])
 
-    def _array(self, array: Array) -> Iterator[str]:
+    def _array(self, array: DesiredArray) -> Iterator[str]:
         use = self._use(array)
         if use is None:
             return
-        if array.metadata == "1.0" and not self._is_esp(array):
+        if array.asked_metadata == "1.0" and not self._is_esp(array):
             self._losses.note(f"{array.space}: Anaconda chooses the version of an array's metadata; 1.0 was asked for")
         spares = (f"--spares={len(array.spares)}",) if array.spares else ()
         members = [self._names.get(device, "") for device in (*array.members, *array.spares)]
-        yield _line("raid", use[0], f"--device={array.name}", f"--level={array.level.upper()}", *spares, *use[1], *members)
+        yield _line("raid", use[0], f"--device={array.title}", f"--level={array.level.upper()}", *spares, *use[1], *members)
 
-    def _pool(self, pool: Pool) -> str:
-        size = (f"--size={pool.size}", *([f"--metadatasize={pool.metadata}"] if pool.metadata else []), f"--chunksize={pool.chunk}")
+    def _pool(self, pool: DesiredPool) -> str:
+        size = (
+            f"--size={pool.size // MIB}",
+            *([] if pool.default_metadata else [f"--metadatasize={pool.metadata // MIB}"]),
+            f"--chunksize={pool.chunk // _KIB}",
+        )
         return _line("logvol", "none", f"--vgname={pool.group}", f"--name={pool.name}", "--thinpool", *size)
 
-    def _volume(self, volume: Volume) -> Iterator[str]:
+    def _volume(self, volume: DesiredVolume) -> Iterator[str]:
         use = self._use(volume)
         if use is not None:
-            named = (f"--vgname={volume.group}", f"--name={volume.name}", f"--size={volume.size}")
+            named = (f"--vgname={volume.group}", f"--name={volume.name}", f"--size={volume.size // MIB}")
             inside = ("--thin", f"--poolname={volume.pool}") if volume.pool else ()
             yield _line("logvol", use[0], *named, *inside, *use[1])
 
-    def _use(self, carrier: Carrier) -> tuple[str, list[str]] | None:
+    def _use(self, carrier: Thing) -> tuple[str, list[str]] | None:
         """Return where a device is mounted, in Kickstart's sense, and options; None where Kickstart has no words for it."""
-        user = self._layout.user(carrier.device)
+        user = self._layout.lies_on(carrier.device)
         options: list[str] = []
-        if isinstance(user, Container):
+        if isinstance(user, DesiredContainer):
             options += self._encryption(user)
-            inner = self._layout.user(user.device)
+            inner = self._layout.lies_on(user.device)
             name = self._name_of(inner, user.device)
         else:
             inner, name = user, self._name_of(user, carrier.device)
-        if isinstance(inner, Filesystem):
+        if isinstance(inner, DesiredFilesystem):
             return self._filesystem(carrier, inner, options)
         if name is None:
             self._losses.lose(carrier.space, "Kickstart makes no device that nothing uses")
@@ -144,13 +161,13 @@ class _Writer:
         return name, options
 
     def _name_of(self, user: object, device: str) -> str | None:
-        kind = {Array: "raid", Group: "pv"}.get(type(user))
+        kind = {DesiredArray: "raid", DesiredGroup: "pv"}.get(type(user))
         if kind is None:
             return None
         self._names[device] = f"{kind}.{next(self._count)}"
         return self._names[device]
 
-    def _encryption(self, container: Container) -> list[str]:
+    def _encryption(self, container: DesiredContainer) -> list[str]:
         if self._passphrase is None:
             self._losses.note(f"{container.space}: without a passphrase Anaconda asks for one")
         if self._version in _LUKS1_ONLY:
@@ -158,43 +175,43 @@ class _Writer:
         version = [] if self._version in _LUKS1_ONLY else ["--luks-version=luks2"]
         return ["--encrypted", *version, *([f"--passphrase={self._passphrase}"] if self._passphrase is not None else [])]
 
-    def _filesystem(self, carrier: Carrier, filesystem: Filesystem, options: list[str]) -> tuple[str, list[str]] | None:
+    def _filesystem(self, carrier: Thing, filesystem: DesiredFilesystem, options: list[str]) -> tuple[str, list[str]] | None:
         if filesystem.type not in _FILESYSTEMS or (filesystem.type == "btrfs" and self._version not in _BTRFS):
             self._losses.lose(filesystem.space, f"Anaconda of {self._version} cannot make {filesystem.type}")
             return None
-        if not filesystem.mount and not filesystem.is_swap and not filesystem.subvolumes:
+        if not filesystem.mount_point and not filesystem.is_swap and not filesystem.subvolumes:
             self._losses.lose(filesystem.space, _without_mount(carrier, filesystem))
             return None
         if filesystem.type == "btrfs":
             return self._btrfs_member(carrier, filesystem, options)
         esp = self._is_esp(carrier)
-        if esp and filesystem.options:
-            self._losses.lose(filesystem.space, f"Anaconda mounts the ESP with options of its own, not with {filesystem.options}")
+        if esp and mount_words(filesystem):
+            self._losses.lose(filesystem.space, f"Anaconda mounts the ESP with options of its own, not with {mount_words(filesystem)}")
         found = [f"--fstype={'efi' if esp else filesystem.type}"]
         found += [f"--label={filesystem.label}"] if filesystem.label else []
-        found += [f"--fsoptions={filesystem.options}"] if filesystem.options and not esp else []
-        found += [f"--mkfsoptions={filesystem.make_options}"] if filesystem.make_options else []
-        return "swap" if filesystem.is_swap else filesystem.mount, [*options, *found]
+        found += [f"--fsoptions={mount_words(filesystem)}"] if mount_words(filesystem) and not esp else []
+        found += [f"--mkfsoptions={make_words(filesystem)}"] if make_words(filesystem) else []
+        return "swap" if filesystem.is_swap else filesystem.mount_point, [*options, *found]
 
-    def _btrfs_member(self, carrier: Carrier, filesystem: Filesystem, options: list[str]) -> tuple[str, list[str]] | None:
-        if isinstance(carrier, Volume):
+    def _btrfs_member(self, carrier: Thing, filesystem: DesiredFilesystem, options: list[str]) -> tuple[str, list[str]] | None:
+        if isinstance(carrier, DesiredVolume):
             self._losses.lose(filesystem.space, "Kickstart cannot make Btrfs on a logical volume")
             return None
-        options_of_mounts = dict.fromkeys([filesystem.options, *(subvolume.mount_options for subvolume in filesystem.subvolumes)])
-        for what, words in (*(("mount options", words) for words in options_of_mounts), ("options of mkfs", filesystem.make_options)):
+        options_of_mounts = dict.fromkeys([mount_words(filesystem), *(subvolume_words(filesystem, one) for one in filesystem.subvolumes)])
+        for what, words in (*(("mount options", words) for words in options_of_mounts), ("options of mkfs", make_words(filesystem))):
             if words:
                 self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, such as {words}")
         name = f"btrfs.{next(self._count)}"
         self._btrfs.setdefault(filesystem, []).append(name)
         return name, options
 
-    def _is_esp(self, carrier: Carrier) -> bool:
-        filesystem = self._layout.filesystem(carrier.device)
-        return filesystem is not None and filesystem.mount == _ESP_MOUNT
+    def _is_esp(self, carrier: Thing) -> bool:
+        filesystem = self._layout.filesystem_on(carrier.device)
+        return filesystem is not None and filesystem.mount_point == _ESP_MOUNT
 
 
-def _without_mount(carrier: Carrier, filesystem: Filesystem) -> str:
-    if isinstance(carrier, Partition) and carrier.guid == gpt.ESP:
+def _without_mount(carrier: Thing, filesystem: DesiredFilesystem) -> str:
+    if isinstance(carrier, DesiredPartition) and carrier.type == gpt.ESP:
         return (
             f"Kickstart makes one ESP, not that on {filesystem.device} as well; a raid1 with boot: true and mount: /boot/efi is one on both"
             " disks, as in the profile software-raid-boot"
@@ -202,7 +219,7 @@ def _without_mount(carrier: Carrier, filesystem: Filesystem) -> str:
     return f"Kickstart cannot make a file system without a mount point, as on {filesystem.device}"
 
 
-def _drive(disk: Disk) -> str:
+def _drive(disk: DesiredDisk) -> str:
     return disk.device.removeprefix("/dev/")
 
 

@@ -10,10 +10,11 @@ from collections.abc import Container
 
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.words import listed
+from ....module_utils._schema.model import Layout
 from ....module_utils._storage import gpt
 from ....module_utils._storage.lvm import EXTENT
+from ....module_utils._storage.units import MIB
 from ....module_utils._storage.unlock import PASSPHRASE, SECURE_BOOT_PCR, TPM2
-from .layout import Layout
 
 _BY_CONTENT = frozenset((gpt.LINUX, gpt.SWAP, gpt.RAID, gpt.LVM, gpt.LUKS))
 """Types that say what lies on a partition: who makes that finds it without them."""
@@ -55,22 +56,22 @@ class Losses:
 def lose_types(layout: Layout, losses: Losses, reason: str, known: Container[str]) -> None:
     """Lose the types of partitions that a target does not know, but for those that only say what lies there."""
     for partition in layout.partitions():
-        if partition.guid not in _BY_CONTENT and partition.guid not in known:
-            losses.lose(partition.space, f"its type is {partition.guid}; {reason}")
+        if partition.type not in _BY_CONTENT and partition.type not in known:
+            losses.lose(partition.space, f"its type is {partition.type}; {reason}")
 
 
 def lose_labels(layout: Layout, losses: Losses, who: str) -> None:
     """Lose the names that partitions were to have in the table."""
     for partition in layout.partitions():
-        if partition.label and not partition.kept:
-            losses.lose(partition.space, f"{who} gives partitions no names, so not {partition.label}")
+        if partition.own_label and not partition.keep_data:
+            losses.lose(partition.space, f"{who} gives partitions no names, so not {partition.own_label}")
 
 
 def lose_extents(layout: Layout, losses: Losses, who: str) -> None:
     """Lose the extents of volume groups that are not LVM's default."""
     for group in layout.groups:
-        if group.extent_size != EXTENT and not group.kept:
-            losses.lose(group.space, f"{who} makes extents of {EXTENT} MiB, not of {group.extent_size}")
+        if group.extent // MIB != EXTENT and not group.keep_data:
+            losses.lose(group.space, f"{who} makes extents of {EXTENT} MiB, not of {group.extent // MIB}")
 
 
 def lose_subvolumes(layout: Layout, losses: Losses, who: str) -> None:
@@ -85,7 +86,7 @@ def lose_methods(layout: Layout, losses: Losses, who: str, able: Container[str] 
     """Lose what is to open LUKS beside the key that it is made with; `able` are kinds of methods that are written, without a PIN."""
     for container in layout.containers:
         others = [method.words for method in container.unlock if method.kind != PASSPHRASE and (method.kind not in able or method.pin)]
-        if others and not container.kept:
+        if others and not container.keep_data:
             losses.lose(
                 container.space, f"{who} makes LUKS with one key, not with {listed(others)}; disk_keys adds that when the system runs"
             )
@@ -104,13 +105,13 @@ def lose_quotas(layout: Layout, losses: Losses, who: str) -> None:
     """Lose the quotas of subvolumes."""
     for filesystem in layout.filesystems:
         for subvolume in filesystem.subvolumes:
-            if subvolume.quota is not None:
-                losses.lose(filesystem.space, f"{who} sets no quotas, such as {subvolume.quota} MiB for {subvolume.name}")
+            if subvolume.limit is not None:
+                losses.lose(filesystem.space, f"{who} sets no quotas, such as {subvolume.limit // MIB} MiB for {subvolume.name}")
 
 
 def note_uuids(layout: Layout, losses: Losses, who: str) -> None:
     """Tell that partitions get other UUIDs than those of the plan."""
-    if any(partition.uuid and not partition.kept for partition in layout.partitions()):
+    if any(partition.own_uuid and not partition.keep_data for partition in layout.partitions()):
         losses.note(f"{who} gives partitions UUIDs of its own, not those of the plan")
 
 
@@ -123,5 +124,5 @@ def note_container_names(layout: Layout, losses: Losses, who: str) -> None:
 def note_boot_flags(layout: Layout, losses: Losses, who: str) -> None:
     """Tell which partitions do not get the flag by which a BIOS finds what it is to start."""
     for partition in layout.partitions():
-        if partition.boots and not partition.kept:
+        if partition.boots and not partition.keep_data:
             losses.note(f"{partition.space}: {who} sets no flag legacy_boot, which GRUB does without")

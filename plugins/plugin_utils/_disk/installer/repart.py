@@ -9,11 +9,20 @@ After repart.d(5). Sizes are bytes there; the smallest and the largest are the s
 
 from __future__ import annotations
 
+from ....module_utils._schema.model import (
+    DesiredArray,
+    DesiredContainer,
+    DesiredDisk,
+    DesiredFilesystem,
+    DesiredGroup,
+    DesiredPartition,
+    Layout,
+)
 from ....module_utils._storage import gpt
 from ....module_utils._storage.units import MIB
 from ....module_utils._storage.unlock import TPM2
-from .layout import Array, Container, Disk, Filesystem, Group, Layout, Partition
 from .losses import Losses, lose_methods, lose_quotas, note_registers
+from .words import label_of, make_words, mount_words, subvolume_words
 from .write import Target
 
 ENCRYPTIONS = ("key-file", "tpm2", "key-file+tpm2")
@@ -45,7 +54,7 @@ def write(layout: Layout, losses: Losses, *, disk: str | None, encrypt: str) -> 
 TARGET = Target("systemd-repart", write)
 
 
-def _choose(layout: Layout, losses: Losses, disk: str | None) -> Disk | None:
+def _choose(layout: Layout, losses: Losses, disk: str | None) -> DesiredDisk | None:
     found = [one for one in layout.disks if disk is None or disk in (one.id, one.device, one.name)]
     known = ", ".join(one.id for one in layout.disks)
     if disk is not None and not found:
@@ -61,27 +70,27 @@ def _choose(layout: Layout, losses: Losses, disk: str | None) -> Disk | None:
     return None
 
 
-def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: str) -> list[str]:
-    user = layout.user(partition.device)
-    encrypted = isinstance(user, Container)
-    if isinstance(user, Container):
+def _partition(partition: DesiredPartition, layout: Layout, losses: Losses, encrypt: str) -> list[str]:
+    user = layout.lies_on(partition.device)
+    encrypted = isinstance(user, DesiredContainer)
+    if isinstance(user, DesiredContainer):
         losses.note(f"{user.space}: systemd-repart gives the LUKS container no name, which is {user.name} in the plan")
-        user = layout.user(user.device)
-    if isinstance(user, (Array, Group)):
-        kind = "md array" if isinstance(user, Array) else "LVM"
+        user = layout.lies_on(user.device)
+    if isinstance(user, (DesiredArray, DesiredGroup)):
+        kind = "md array" if isinstance(user, DesiredArray) else "LVM"
         losses.lose(user.space, f"systemd-repart cannot make {kind}; on {partition.device} it makes a partition without content")
         encrypted = False
-    filesystem = user if isinstance(user, Filesystem) else None
+    filesystem = user if isinstance(user, DesiredFilesystem) else None
     if filesystem is not None and filesystem.type not in _FILESYSTEMS:
         losses.lose(filesystem.space, f"systemd-repart cannot make {filesystem.type}")
         filesystem = None
-    if filesystem is not None and filesystem.label and partition.label not in ("", filesystem.label):
-        losses.lose(partition.space, f"systemd-repart names a partition as its file system, {filesystem.label}, not {partition.label}")
-    size = partition.size * MIB
+    if filesystem is not None and filesystem.label and partition.own_label not in ("", filesystem.label):
+        losses.lose(partition.space, f"systemd-repart names a partition as its file system, {filesystem.label}, not {partition.own_label}")
+    size = partition.mib * MIB
     lines = [
-        f"Type={partition.guid}",
-        f"Label={filesystem.label if filesystem is not None and filesystem.label else layout.label(partition)}",
-        *([f"UUID={partition.uuid}"] if partition.uuid else []),
+        f"Type={partition.type}",
+        f"Label={filesystem.label if filesystem is not None and filesystem.label else label_of(layout, partition)}",
+        *([f"UUID={partition.own_uuid}"] if partition.own_uuid else []),
         *([f"Flags={_LEGACY_BOOT:#x}"] if partition.boots else []),
         f"SizeMinBytes={size}",
         f"SizeMaxBytes={size}",
@@ -89,11 +98,11 @@ def _partition(partition: Partition, layout: Layout, losses: Losses, encrypt: st
     return [*lines, *(_filesystem(filesystem, losses) if filesystem is not None else []), *([f"Encrypt={encrypt}"] if encrypted else [])]
 
 
-def _filesystem(filesystem: Filesystem, losses: Losses) -> list[str]:
-    if filesystem.make_options:
-        losses.lose(filesystem.space, f"systemd-repart takes options of mkfs from its environment only, such as {filesystem.make_options}")
-    options = f":{filesystem.options}" if filesystem.options else ""
-    mount = filesystem.mount
+def _filesystem(filesystem: DesiredFilesystem, losses: Losses) -> list[str]:
+    if make_words(filesystem):
+        losses.lose(filesystem.space, f"systemd-repart takes options of mkfs from its environment only, such as {make_words(filesystem)}")
+    options = f":{mount_words(filesystem)}" if mount_words(filesystem) else ""
+    mount = filesystem.mount_point
     if ":" in mount:
         losses.lose(filesystem.space, f"systemd-repart allows no colon in {mount}, so it is not mounted there")
         mount = ""
@@ -101,21 +110,23 @@ def _filesystem(filesystem: Filesystem, losses: Losses) -> list[str]:
     return [f"Format={filesystem.type}", *mounted, *_subvolumes(filesystem, losses)]
 
 
-def _subvolumes(filesystem: Filesystem, losses: Losses) -> list[str]:
+def _subvolumes(filesystem: DesiredFilesystem, losses: Losses) -> list[str]:
     if not filesystem.subvolumes:
         return []
     losses.note(f"{filesystem.space}: systemd-repart makes subvolumes from version 255 on, and knows nothing of them before")
     names = " ".join(f"/{subvolume.name}" for subvolume in filesystem.subvolumes)
     lines = [f"Subvolumes={names}"]
     for subvolume in filesystem.subvolumes:
-        if ":" in subvolume.mount:
-            losses.lose(filesystem.space, f"systemd-repart allows no colon in {subvolume.mount}, where {subvolume.name} is to be mounted")
-        elif subvolume.mount:
-            options = ",".join(filter(None, (subvolume.mount_options, f"subvol={subvolume.name}")))
-            lines.append(f"MountPoint={subvolume.mount}:{options}")
+        if ":" in subvolume.mount_point:
+            losses.lose(
+                filesystem.space, f"systemd-repart allows no colon in {subvolume.mount_point}, where {subvolume.name} is to be mounted"
+            )
+        elif subvolume.mount_point:
+            options = ",".join(filter(None, (subvolume_words(filesystem, subvolume), f"subvol={subvolume.name}")))
+            lines.append(f"MountPoint={subvolume.mount_point}:{options}")
     return lines
 
 
-def _padding(partition: Partition, following: int | None) -> list[str]:
-    gap = 0 if following is None else following - partition.begin - partition.size
+def _padding(partition: DesiredPartition, following: int | None) -> list[str]:
+    gap = 0 if following is None else following - partition.begin - partition.mib
     return [f"PaddingMinBytes={gap * MIB}", f"PaddingMaxBytes={gap * MIB}"] if gap else []

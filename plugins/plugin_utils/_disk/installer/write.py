@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,10 +14,14 @@ from dataclasses import dataclass
 from ....module_utils._data.containers import read_all
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Truth, shown
-from .checks import CONTROL, broken
-from .layout import Layout, read_layout, unstable_disks
+from ....module_utils._schema.model import Layout
+from ....module_utils._schema.static import read_layout
+from .durable import unstable_disks, with_durable_names
 from .losses import Losses
+from .words import unusual_metadata
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+"""What a text of one line does not have."""
 _SECRETS = frozenset({"passphrase"})
 _TEXTS = _SECRETS | {"key_file", "password_file", "disk"}
 
@@ -63,8 +68,9 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     for zpool in layout.zpools if not target.zfs else ():
         losses.refuse(zpool.space, f"{target.name} gets no ZFS pools here; have disk_layout make it after the installation")
     for group in layout.groups:
-        if group.metadata and not group.kept:
-            losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {group.metadata}")
+        metadata = unusual_metadata(group)
+        if metadata and not group.keep_data:
+            losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {metadata}")
     for device in unstable_disks(layout):
         losses.note(f"{device} is a name that may change at the next boot; hardware with links would give a durable one")
     value = target.write(layout, losses, **options)
@@ -86,11 +92,9 @@ def _layout(plan: t.Any, hardware: t.Any) -> Layout:
     if not isinstance(plan, Mapping):
         raise InputError([Mistake("plan", "must be a plan of disk_plan, or its schema")])
     schema, place = (plan["schema"], "plan.schema") if "schema" in plan else (plan, "schema")
-    layout = read_layout(schema, hardware, place)
     mistakes = Mistakes()
-    for where, says in broken(layout, schema, place):
-        mistakes.add(where, says)
+    layout = read_layout(schema, place, mistakes)
     mistakes.check()
     if not layout.disks:
         raise InputError([Mistake("plan", "makes nothing on any disk")])
-    return layout
+    return with_durable_names(layout, hardware)

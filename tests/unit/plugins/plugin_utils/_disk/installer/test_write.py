@@ -180,16 +180,16 @@ def test_the_flag_of_a_partition_that_a_bios_starts_from_is_written_or_told(targ
 @pytest.mark.parametrize(
     ("changes", "place", "says"),
     [
-        ({"parteds__0__partitions__0__begin": 2000}, "parteds[0].partitions", "ends at 1001 MiB; that must be after its begin, 2000"),
-        ({"parteds__0__partitions__1__end": 6000}, "parteds[0].partitions", "ends at 6000 MiB, and the disk has 5000"),
-        ({"parteds__0__partitions__1__begin": 900}, "parteds", "-part2 begins before "),
-        ({"parteds__0__partitions__1__count": 1}, "parteds[0].partitions", "partition 1 occurs twice"),
+        ({"parteds__0__partitions__0__begin": 2000}, "parteds[0].partitions[0].end", "must be more than begin (2000)"),
+        ({"parteds__0__partitions__1__end": 6000}, "parteds[0].partitions[1].end", "6000 is beyond 4999"),
+        ({"parteds__0__partitions__1__begin": 900}, "parteds[0].partitions[1].begin", "900 lies in schema.parteds[0].partitions[0]"),
+        ({"parteds__0__partitions__1__count": 1}, "parteds[0].partitions[1].count", "1 is already that of schema.parteds[0].partitions[0]"),
         ({"parteds__0__partitions__0__guid": "linux"}, "parteds[0].partitions[0].guid", "must be a GUID"),
         ({"parteds__0__partitions__0__flags": ["hidden"]}, "parteds[0].partitions[0].flags[0]", "must be one of"),
         ({"fss__0__mount": "/a\nreboot"}, "fss[0].mount", "must be an absolute path"),
         ({"vgs__0__name": "my group"}, "vgs[0].name", "must be a name that LVM accepts"),
-        ({"vgs__0__pvnames": ["/dev/sdz1"]}, "vgs[0].pvnames", "/dev/sdz1 is not a partition"),
-        ({"lvs": [{"name": "a", "vgname": "os", "size": 4}] * 2}, "lvs[1].name", "os/a is already that of schema.lvs[0].name"),
+        ({"vgs__0__pvnames": ["/dev/sdz1"]}, "vgs[0].pvnames", "/dev/sdz1 is not one of pvs"),
+        ({"lvs": [{"name": "a", "vgname": "os", "size": 4}] * 2}, "lvs[1].name", "/dev/mapper/os-a is already that of schema.lvs[0]"),
         ({"fss__0__fs_type": "zfs"}, "fss[0].fs_type", "must be one of"),
     ],
 )
