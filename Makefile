@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -174,6 +174,10 @@ peers-ganeti-short: $(DEVELOP) ## Of peers-ganeti what takes a few minutes: scor
 test-databases: $(DEVELOP) ## Test the ledger on real PostgreSQL, MariaDB and Galera servers, which are installed if need be
 	tests/database/install-servers
 	$(BIN)/python -m pytest -q tests/database
+
+test-histories: $(DEVELOP) ## Compare TASKS (100000) random tasks of several controllers with a model in memory, on SQLite and on each server; hours
+	tests/database/install-servers
+	TEST_HISTORIES=$(or $(TASKS),100000) $(BIN)/python -m pytest -q -s tests/property/provider/test_histories.py tests/database/test_histories.py
 
 molecule: $(DEVELOP) ## Test the roles in containers, on loop devices; installs what is missing, which needs root
 	tests/molecule/set-up

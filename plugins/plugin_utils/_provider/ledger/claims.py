@@ -19,8 +19,8 @@ from functools import cached_property
 from ....module_utils._data.errors import InputError, Mistake, NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Allocations
-from .guards import GenerationMoved, guard_consumer, guard_providers
-from .owners import Asked, find_consumers, refuse_others
+from .guards import GenerationMoved, free_name, guard_consumer, guard_providers
+from .owners import Asked, find_consumers, find_former, refuse_others
 from .read import (
     Consumer,
     Guarded,
@@ -149,11 +149,15 @@ class Outdated(NoSolution):
 
 @dataclass(frozen=True)
 class Change:
-    """One consumer's way from what it holds to what it wants, providers by their numbers."""
+    """One consumer's way from what it holds to what it wants, providers by their numbers.
+
+    `former` is a consumer that has given everything back and leaves its name to this one.
+    """
 
     held: Holding | None
     wanted: Consumer
     amounts: Mapping[Key, int]
+    former: Consumer | None = None
 
     @property
     def had(self) -> Mapping[Key, int]:
@@ -168,7 +172,7 @@ class Change:
     @property
     def generation(self) -> int:
         """The consumer's generation as callers see it: 0 where there is none now."""
-        return self.wanted.generation if self.exists else 0
+        return self.held.consumer.generation if self.held is not None and self.exists else 0
 
     @cached_property
     def touched(self) -> set[Key]:
@@ -238,8 +242,8 @@ def plan_claims(connection: sa.Connection, claims: Collection[Claim], generation
         raise ClaimRefused([_unknown_provider(reference, known) for reference in unknown])
     numbers = {reference: number for reference, (number, _uuid, _name) in identities.items()}
     holdings = read_holdings(connection, [claim.consumer for claim in claims])
-    refuse_others(connection, (claim.asked for claim in claims), holdings)
-    changes = tuple(_change(claim, holdings.get(claim.consumer), numbers) for claim in claims)
+    refuse_others((claim.asked for claim in claims), holdings)
+    changes = tuple(_named(connection, _change(claim, holdings.get(claim.consumer), numbers)) for claim in claims)
     _check_generations(claims, changes)
     uuids = {number: uuid for number, uuid, _name in identities.values()}
     names = {number: name for number, _uuid, name in identities.values()}
@@ -259,7 +263,7 @@ def read_own_holding(connection: sa.Connection, claim: Claim) -> Holding | None:
     """Return what the consumer of a claim has, None if it has nothing. Raises NotOwner, NameNotUnique."""
     (claim,) = identified(connection, [claim])
     holdings = read_holdings(connection, [claim.consumer])
-    refuse_others(connection, [claim.asked], holdings)
+    refuse_others([claim.asked], holdings)
     holding = holdings.get(claim.consumer)
     return None if holding is None or holding.is_released else holding
 
@@ -278,7 +282,12 @@ def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
 
 def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict[str, int]:
     """Guard the consumers that change; return their numbers by UUID."""
-    return {change.wanted.uuid: guard_consumer(connection, change.held, change.wanted, releases=not change.amounts) for change in needed}
+    numbers = {}
+    for change in needed:
+        if change.former is not None:
+            free_name(connection, change.former)
+        numbers[change.wanted.uuid] = guard_consumer(connection, change.held, change.wanted, releases=not change.amounts)
+    return numbers
 
 
 def settle(
@@ -351,6 +360,17 @@ def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int]) -> C
             wanted[numbers[reference], name] += amount
     owned = replace(present, **{key: value for key, value in told.items() if value is not None})
     return Change(held, owned if claim.amounts else replace(owned, user=None, type=None), dict(wanted))
+
+
+def _named(connection: sa.Connection, change: Change) -> Change:
+    """Return a change with the consumer whose name it gets, if there is one; the generation goes on above that one's, too."""
+    wanted, held = change.wanted, change.held
+    if held is None or not change.is_needed or (wanted.name, wanted.project) == (held.consumer.name, held.consumer.project):
+        return change
+    former = find_former(connection, wanted)
+    if former is None:
+        return change
+    return replace(change, wanted=replace(wanted, generation=max(wanted.generation, former.generation)), former=former)
 
 
 def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> None:

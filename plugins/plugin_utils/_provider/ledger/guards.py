@@ -52,7 +52,13 @@ _MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"),
 _RAISE_CONSUMER = Statement(
     sa.update(consumers)
     .where(consumers.c.id == sa.bindparam("number"), consumers.c.generation == sa.bindparam("expected"))
-    .values(generation=consumers.c.generation + 1, **_OWNER, **_RELEASED)
+    .values(generation=sa.bindparam("raised", type_=sa.BigInteger), **_OWNER, **_RELEASED)
+)
+
+_FREE_NAME = Statement(
+    sa.update(consumers)
+    .where(consumers.c.uuid == sa.bindparam("who"), consumers.c.generation == sa.bindparam("expected"), consumers.c.released == 1)
+    .values(name=sa.null())
 )
 
 
@@ -117,7 +123,7 @@ def raise_generation(connection: sa.Connection, number: int, read: int) -> int:
 
 
 def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Consumer, *, releases: bool = False) -> int:
-    """Raise the generation of a consumer from the one that was read, or make the consumer; return its number.
+    """Raise the generation of a consumer above the wanted one, or make the consumer; return its number.
 
     The row of a consumer that releases all it has stays: its generation goes on from there when the consumer comes back. Raises LostRace
     when it changed since it was read.
@@ -125,10 +131,17 @@ def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Cons
     owner = owner_values(wanted)
     if held is None:
         return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, **owner})
-    values = {"number": held.id, "expected": held.consumer.generation, "is_released": int(releases), **owner}
+    generations = {"expected": held.consumer.generation, "raised": wanted.generation + 1}
+    values = {"number": held.id, **generations, "is_released": int(releases), **owner}
     if _RAISE_CONSUMER.change(connection, values) != 1:
         raise LostRace
     return held.id
+
+
+def free_name(connection: sa.Connection, former: Consumer) -> None:
+    """Take the name from a consumer that has given everything back. Raises LostRace when it changed since it was read."""
+    if _FREE_NAME.change(connection, {"who": former.uuid, "expected": former.generation}) != 1:
+        raise LostRace
 
 
 def owner_values(consumer: Consumer) -> dict[str, str | None]:

@@ -10,7 +10,6 @@ that name, whoever owns it.
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -70,17 +69,19 @@ def find_consumers(connection: sa.Connection, asked: Sequence[Asked]) -> list[st
 
 
 def _find(connection: sa.Connection, asked: Asked, name: str, namesakes: Sequence[Namesake]) -> str:
-    own = [each.consumer for each in namesakes if each.consumer.project == asked.project]
     live = [each.consumer for each in namesakes if not each.is_released]
+    own = [consumer for consumer in live if consumer.project == asked.project]
+    nobodys = [consumer for consumer in live if consumer.project is None]
     if asked.project is None:
         # Not said: the only one of that name, or the only one of that user.
         of_user = [consumer for consumer in live if asked.user is not None and consumer.user == asked.user]
-        wanted = _only(name, [each for each in live if each.project is None] or of_user or live)
+        wanted = _only(name, nobodys or of_user or live)
     else:
-        others = _only(name, live) if asked.take_over and not own else None
-        wanted = next(iter([*own, *(consumer for consumer in live if consumer.project is None)]), others)
+        wanted = _only(name, own or nobodys or (live if asked.take_over else []))
     if wanted is None:
-        wanted = next(iter(own), None)
+        # A name of one's own before a UUID alone.
+        released = [each.consumer for each in namesakes if each.is_released and each.consumer.project == asked.project]
+        wanted = min(released, key=lambda consumer: consumer.name is None, default=None)
     return _new_uuid(connection, name, asked.project) if wanted is None else wanted.uuid
 
 
@@ -98,11 +99,8 @@ def _new_uuid(connection: sa.Connection, name: str, project: str | None) -> str:
     return next(uuid for spelling in spellings if not read_used_uuids(connection, [uuid := consumer_uuid(spelling, project)]))
 
 
-def refuse_others(connection: sa.Connection, asked: Iterable[Asked], holdings: Mapping[str, Holding]) -> None:
-    """Raise NotOwner where a consumer that has something belongs to another project or user, and is not to be taken over.
-
-    Raises NameNotUnique where a consumer would get a project in which its name is taken.
-    """
+def refuse_others(asked: Iterable[Asked], holdings: Mapping[str, Holding]) -> None:
+    """Raise NotOwner where a consumer that has something belongs to another project or user, and is not to be taken over."""
     owned = []
     for each in asked:
         holding = holdings.get(each.uuid)
@@ -111,8 +109,6 @@ def refuse_others(connection: sa.Connection, asked: Iterable[Asked], holdings: M
         consumer = holding.consumer
         if not each.take_over and (_differ(consumer.project, each.project) or _differ(consumer.user, each.user)):
             owned.append(consumer)
-        elif consumer.name is not None and each.project not in (None, consumer.project):
-            _refuse_taken(connection, consumer, consumer.name, each.project)
     if owned:
         raise NotOwner(owned)
 
@@ -121,8 +117,19 @@ def _differ(owner: str | None, claimed: str | None) -> bool:
     return owner is not None and claimed is not None and owner != claimed
 
 
-def _refuse_taken(connection: sa.Connection, consumer: Consumer, name: str, project: t.Any) -> None:
-    for namesake in read_namesakes(connection, [(name, project)]).get(name, []):
-        if namesake.consumer.project == project and namesake.consumer.uuid != consumer.uuid:
-            says = f"project {project} has had another consumer {name}, {namesake.consumer.uuid}; claim that one"
-            raise NameNotUnique(says, {"consumers": [namesake.consumer.uuid]})
+def find_former(connection: sa.Connection, wanted: Consumer) -> Consumer | None:
+    """Return the consumer that has had a name in a project before, and has given everything back, if there is one.
+
+    Raises NameNotUnique where that consumer is still there.
+    """
+    if wanted.name is None:
+        return None
+    for namesake in read_namesakes(connection, [(wanted.name, wanted.project)]).get(wanted.name, []):
+        other = namesake.consumer
+        if (other.name, other.project) != (wanted.name, wanted.project) or other.uuid == wanted.uuid:
+            continue
+        if not namesake.is_released:
+            says = f"{wanted.name} is already the name of a consumer of {owner_of(other)}"
+            raise NameNotUnique(says, {"consumers": [other.uuid]})
+        return other
+    return None

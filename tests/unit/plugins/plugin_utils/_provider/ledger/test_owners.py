@@ -117,8 +117,23 @@ def test_what_nobody_owns_belongs_to_who_names_himself_first(tasks):
 def test_a_name_that_the_project_has_is_not_taken_twice(tasks):
     tasks.claim("ci", {"b1": {"VCPU": 1}}, **ANN)
     tasks.claim("ci", {"b2": {"VCPU": 1}}, **BOB)
-    with pytest.raises(NameNotUnique, match="project blue has had another consumer ci"):
+    with pytest.raises(NameNotUnique, match="ci is already the name of a consumer of project blue"):
         tasks.claim(consumer_uuid("ci", "red"), {"b2": {"VCPU": 1}}, **BOB, take_over=True)
+
+
+def test_a_name_goes_over_with_a_generation_above_that_of_who_had_it(tasks):
+    for amount in (1, 2, 3):
+        tasks.claim("ci", {"b1": {"VCPU": amount}}, **BOB)
+    tasks.release("ci", **BOB)
+    tasks.claim("ci", {"b1": {"VCPU": 1}}, **ANN)
+    (state,) = tasks.claim("ci", {"b1": {"VCPU": 1}}, **BOB, take_over=True).after.values()
+    assert (state.consumer.uuid, state.consumer.project) == (consumer_uuid("ci", "red"), "blue")
+    assert state.consumer.generation > 4
+    for generation in range(1, 5):
+        with pytest.raises(GenerationMoved):
+            tasks.release("ci", **BOB, consumer_generation=generation)
+    tasks.release("ci", **BOB)
+    tasks.claim("ci", {"b1": {"VCPU": 1}}, **BOB)
 
 
 def test_one_consumer_given_twice_is_a_mistake(tasks):

@@ -1,0 +1,321 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Random histories of several controllers on one ledger, and a model in memory that says what each task must do.
+
+Controllers act on what they saw earlier: generations of consumers and providers, and candidates that they found. The model keeps a
+dictionary of providers and a list of consumers, and knows no database, no UUID and none of the ledger's code. Generations are not computed
+but watched: that of a name never goes back, whatever has become of its bearer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_first import claim_first
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Seen
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_numbers, read_world
+
+HOSTS = ("h0", "h1", "h2", "h3")
+NAMES = ("ci", "web")
+PROJECTS = (None, "red", "blue")
+USERS = (None, "ann", "bob")
+TRAIT = "CUSTOM_ECC"
+CHECKED_EVERY = 25
+
+
+class Refused(Exception):
+    """The model says that a task must fail."""
+
+
+@dataclass
+class Host:
+    """A provider in the model."""
+
+    total: int
+    has_trait: bool
+
+
+@dataclass
+class Holder:
+    """A consumer in the model, which has something."""
+
+    name: str
+    project: str | None
+    user: str | None
+    held: dict = field(default_factory=dict)
+
+
+class Model:
+    """What the documentation says of owners, room and names, in the plainest words."""
+
+    def __init__(self):
+        self.hosts = {}
+        self.holders = []
+        self.registered = Counter()
+
+    def used(self, host):
+        return sum(holder.held.get(host, 0) for holder in self.holders)
+
+    def put(self, name, total, has_trait):
+        changed = self.hosts.get(name) != Host(total, has_trait)
+        self.registered[name] += name not in self.hosts
+        self.hosts[name] = Host(total, has_trait)
+        return changed
+
+    def remove(self, name):
+        if self.used(name):
+            raise Refused
+        return self.hosts.pop(name, None) is not None
+
+    def find(self, name, project, user, take_over):
+        """The consumer that a task means; None for a new one."""
+        found = [holder for holder in self.holders if holder.name == name]
+        if project is not None:
+            mine = [holder for holder in found if holder.project == project] or [holder for holder in found if holder.project is None]
+            if not mine and take_over:
+                mine = found
+        else:
+            mine = [holder for holder in found if holder.project is None]
+            mine = mine or [holder for holder in found if user is not None and holder.user == user] or found
+        if len(mine) > 1:
+            raise Refused
+        return mine[0] if mine else None
+
+    def claim(self, name, project, user, take_over, wanted, seen_trait=()):
+        """Return whether anything changes."""
+        holder = self.find(name, project, user, take_over)
+        if any(host not in self.hosts for host in wanted):
+            raise Refused
+        if holder is not None and not take_over:
+            owners = ((holder.project, project), (holder.user, user))
+            if any(None not in pair and pair[0] != pair[1] for pair in owners):
+                raise Refused
+        had = {} if holder is None else holder.held
+        for host, amount in wanted.items():
+            more = amount - had.get(host, 0)
+            if more > 0 and self.used(host) + more > self.hosts[host].total:
+                raise Refused
+        if any(not self.hosts[host].has_trait for host in seen_trait) and wanted != had:
+            raise Refused
+        if holder is None and not wanted:
+            return False
+        if not wanted:
+            self.holders.remove(holder)
+            return True
+        if holder is None:
+            self.holders.append(Holder(name, project, user, dict(wanted)))
+            return True
+        before = (holder.project, holder.user, dict(holder.held))
+        holder.project = holder.project if project is None else project
+        holder.user = holder.user if user is None else user
+        holder.held = dict(wanted)
+        return before != (holder.project, holder.user, holder.held)
+
+
+class Controller:
+    """One controller: its connection, and what it has seen."""
+
+    def __init__(self, url):
+        self.opened = open_ledger(url, timeout=3600)
+        self.ledger = self.opened.__enter__()
+        self.hosts = {}
+        self.consumers = {}
+        self.candidates = []
+
+    def close(self):
+        self.opened.__exit__(None, None, None)
+
+    def look(self, history):
+        """Remember all generations, and the hosts that have the trait."""
+        world, consumers, numbers = self.ledger.read(
+            lambda connection: (read_world(connection), read_consumers(connection), read_numbers(connection, HOSTS))
+        )
+        self.hosts = {provider.name: provider.generation for provider in world.providers}
+        self.consumers = {(each.name, each.project): each.generation for each in consumers.values()}
+        self.candidates = [
+            (
+                Seen(numbers[each.name][0], each.uuid, each.name, each.generation, (), each.traits, each.aggregates),
+                history.registered(each.name),
+            )
+            for each in world.providers
+            if TRAIT in each.traits
+        ]
+        history.watch(world, consumers)
+
+
+class History:
+    """Tasks of several controllers, each compared with the model; `refused`, `changed` and `same` count how they ended."""
+
+    def __init__(self, urls, seed):
+        self.random = random.Random(seed)
+        self.model = Model()
+        self.controllers = [Controller(url) for url in urls]
+        self.ended = Counter()
+        self.highest = {}
+        self.said = ()
+        self.controllers[0].look(self)
+        assert not self.controllers[0].hosts, "the ledger is not empty"
+
+    def run(self, tasks):
+        """Run so many tasks."""
+        try:
+            for number in range(tasks):
+                controller = self.random.choice(self.controllers)
+                kinds = (self.put, self.remove, self.claim, self.claim, self.claim, self.release, self.claim_seen, self.look)
+                self.random.choice(kinds)(controller)
+                if number % CHECKED_EVERY == CHECKED_EVERY - 1:
+                    self.check()
+            self.check()
+        finally:
+            for controller in self.controllers:
+                controller.close()
+
+    def compare(self, task, told):
+        """Run a task in the model and on the ledger; both must say the same."""
+        try:
+            expected = told()
+        except Refused:
+            expected = None
+        try:
+            done = task().changed
+        except NoSolution:
+            done = None
+        assert done == expected, self.said
+        self.ended["refused" if done is None else "changed" if done else "same"] += 1
+
+    def put(self, controller):
+        name, total, has_trait = self.random.choice(HOSTS), self.random.randint(2, 9), self.random.random() < 0.6
+        entry = {"name": name, "inventories": {"VCPU": total}, "traits": [TRAIT] if has_trait else []}
+        stale = self.give_generation(entry, controller.hosts, name, self.present_host(name), "generation")
+        changes = parse_changes([entry], "providers[{}]")
+        self.said = ("put", entry)
+
+        def told():
+            if stale and self.model.hosts.get(name) != Host(total, has_trait) and name in self.model.hosts:
+                raise Refused
+            return self.model.put(name, total, has_trait)
+
+        self.compare(lambda: controller.ledger.write(partial(put_providers, changes=changes)), told)
+
+    def remove(self, controller):
+        name = self.random.choice(HOSTS)
+        entry = {"name": name}
+        stale = self.give_generation(entry, controller.hosts, name, self.present_host(name), "generation")
+        self.said = ("remove", entry)
+
+        def told():
+            if stale and name in self.model.hosts:
+                raise Refused
+            return self.model.remove(name)
+
+        changes = parse_changes([entry], "providers[{}]")
+        self.compare(lambda: controller.ledger.write(partial(remove_providers, changes=changes)), told)
+
+    def claim(self, controller):
+        hosts = self.random.sample(HOSTS, self.random.choice((1, 1, 1, 2)))
+        self.make(controller, {host: self.random.randint(1, 4) for host in hosts})
+
+    def release(self, controller):
+        self.make(controller, {})
+
+    def claim_seen(self, controller):
+        """Claim of a host that was seen with the trait.
+
+        One that was registered again with the trait is left out: whether it is the same depends on the numbers that a database gives.
+        """
+        if controller.candidates:
+            seen, registered = self.random.choice(controller.candidates)
+            host = self.model.hosts.get(seen.name)
+            if registered == self.registered(seen.name) or host is None or not host.has_trait:
+                self.make(controller, {seen.name: self.random.randint(1, 4)}, seen)
+
+    def registered(self, name):
+        """How often a host was registered."""
+        return self.model.registered[name]
+
+    def look(self, controller):
+        controller.look(self)
+
+    def make(self, controller, wanted, seen=None):
+        owner = {"project": self.random.choice(PROJECTS), "user": self.random.choice(USERS), "take_over": self.random.random() < 0.15}
+        name = self.random.choice(NAMES)
+        entry = {"consumer": name, "allocations": {host: {"VCPU": amount} for host, amount in wanted.items()}, **owner}
+        stale = False
+        try:
+            holder = self.model.find(name, owner["project"], owner["user"], owner["take_over"])
+        except Refused:
+            holder = None
+        if holder is not None:
+            key = (name, holder.project)
+            stale = self.give_generation(entry, controller.consumers, key, self.present_consumer(key), "consumer_generation")
+        self.said = ("claim", entry, seen)
+        (claim,) = parse_claims([{key: value for key, value in entry.items() if value is not None}], "consumers[{}]")
+
+        def told():
+            before = [(each.name, each.project, each.user, dict(each.held)) for each in self.model.holders]
+            changed = self.model.claim(name, owner["project"], owner["user"], owner["take_over"], wanted, [seen.name] if seen else ())
+            if stale and changed:
+                self.model.holders = [Holder(*each) for each in before]
+                raise Refused
+            return changed
+
+        if seen is None:
+            self.compare(lambda: make_claims(controller.ledger, [claim]), told)
+        else:
+            tried = [replace(claim, seen=[seen])]
+            self.compare(lambda: claim_first(controller.ledger, tried).claimed, told)
+
+    def give_generation(self, entry, seen, key, present, option):
+        """Give a generation that was seen, now and then; return whether it is not the present one."""
+        if key not in seen or self.random.random() < 0.6:
+            return False
+        entry[option] = seen[key]
+        return seen[key] != present
+
+    def present_host(self, name):
+        return self._read()[0].get(name)
+
+    def present_consumer(self, key):
+        return self._read()[1].get(key)
+
+    def _read(self):
+        return self.controllers[0].ledger.read(
+            lambda connection: (
+                {provider.name: provider.generation for provider in read_world(connection).providers},
+                {(each.name, each.project): each.generation for each in read_consumers(connection).values()},
+            )
+        )
+
+    def watch(self, world, consumers):
+        """No generation of a name is lower than one that was seen of it before."""
+        present = {("host", each.name): each.generation for each in world.providers}
+        present.update({("consumer", each.uuid): each.generation for each in consumers.values()})
+        for key, generation in present.items():
+            assert generation >= self.highest.get(key, 0), (key, generation, self.highest[key])
+            self.highest[key] = generation
+
+    def check(self):
+        """Compare all there is."""
+        ledger = self.controllers[0].ledger
+        world, consumers, findings = ledger.read(lambda connection: (read_world(connection), read_consumers(connection), audit(connection)))
+        self.watch(world, consumers)
+        names = {provider.uuid: provider.name for provider in world.providers}
+        hosts = {each.name: Host(each.inventories["VCPU"].total, TRAIT in each.traits) for each in world.providers}
+        assert hosts == self.model.hosts, self.said
+        held = {
+            (each.name, each.project, each.user): {names[host]: parts["VCPU"] for host, parts in world.allocations[uuid].items()}
+            for uuid, each in consumers.items()
+        }
+        assert held == {(each.name, each.project, each.user): each.held for each in self.model.holders}, self.said
+        assert {finding.kind for finding in findings} <= {"overfull", "piece"}, findings
