@@ -93,7 +93,7 @@ options:
   limit:
     description:
       - The most candidates to return. The search stops when it has them.
-      - Takes precedence over the C(limit) of O(query).
+      - Takes precedence over the C(limit) of O(query). If neither is given, it is 1000.
     type: int
   distinct:
     description:
@@ -113,9 +113,11 @@ options:
     choices: [none, spread, pack]
     default: none
   budget:
-    description: The most choices that the search tries. If it stops for this reason, RV(truncated) is true.
+    description:
+      - The most choices that the search tries. If it stops for this reason, RV(truncated) is true.
+      - The search also stops when the candidates name 500,000 providers and groups together, so that they fit into memory.
     type: int
-    default: 1000000
+    default: 5000000
   explain_below:
     description:
       - Return RV(why) if there are fewer candidates than this number.
@@ -230,7 +232,7 @@ candidates:
           - 25a47fe7-23d2-59cc-ae5c-fb8b3d4f0d58
       score: 0.14
 truncated:
-  description: Whether O(budget) ended the search, so that there may be more candidates.
+  description: Whether O(budget) or the size of the candidates ended the search, so that there may be more of them.
   returned: success
   type: bool
 names:

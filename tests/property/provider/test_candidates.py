@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import random
+import uuid
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
@@ -66,8 +67,8 @@ def roomy(world):
 
 def as_allocations(parts):
     found = {}
-    for uuid, name, amount in parts:
-        found.setdefault(uuid, {})[name] = amount
+    for provider, name, amount in parts:
+        found.setdefault(provider, {})[name] = amount
     return found
 
 
@@ -184,3 +185,48 @@ def test_a_spent_budget_gives_a_prefix_and_says_so(case, budget):
     part = find_candidates(index, request, SearchOptions(budget=budget))
     assert part.candidates == whole.candidates[: len(part.candidates)]
     assert part.truncated or part == whole
+
+
+@st.composite
+def alike_entries(draw):
+    """A host with nodes and devices at random places, and a request for some pairs or triples that ask for the same."""
+    names = [f"p{number}" for number in range(draw(st.integers(3, 5)))]
+    providers = [
+        {
+            "uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+            "name": name,
+            "parent": None if number == 0 else str(uuid.uuid5(uuid.NAMESPACE_DNS, draw(st.sampled_from(names[:number])))),
+            "inventories": {
+                each: {"total": total, "reserved": 0, "min_unit": 1, "max_unit": 9, "step_size": 1, "allocation_ratio": 1.0}
+                for each in CLASSES[:2]
+                if (total := draw(st.integers(0, 3)))
+            },
+            "traits": [],
+            "aggregates": [],
+        }
+        for number, name in enumerate(names)
+    ]
+    entries, devices = draw(st.sampled_from([(2, 1), (2, 2), (3, 1)]))
+    amounts = [draw(st.integers(1, 2)) for _unused in range(devices + 1)]
+    classes = [draw(st.sampled_from(CLASSES[:2])) for _unused in range(devices + 1)]
+    groups, same_subtree = {}, []
+    for entry in range(entries):
+        suffixes = [f"_{entry}_{number}" for number in range(devices + 1)]
+        groups.update((suffix, {"resources": {name: amount}}) for suffix, name, amount in zip(suffixes, classes, amounts, strict=True))
+        same_subtree.append(suffixes)
+    ask = {"groups": groups, "same_subtree": same_subtree}
+    if draw(st.booleans()):
+        ask["isolate"] = [[suffix for suffixes in same_subtree for suffix in suffixes]]
+    return {"providers": providers, "allocations": {}, "custom_traits": [], "custom_classes": []}, ask
+
+
+@given(case=alike_entries())
+@settings(COMMON, max_examples=150)
+def test_entries_of_same_subtree_that_ask_for_the_same_lose_no_candidate(case):
+    world, ask = case
+    index = build_index(parse_world(world))
+    request = parse_groups(ask, index.known)
+    expected = {allocations for allocations, _mappings in brute_force(world, ask)}
+    once = [allocations for allocations, _mappings in as_sets(find_candidates(index, request).candidates)]
+    assert len(once) == len(set(once))
+    assert set(once) == expected

@@ -28,6 +28,9 @@ from .order import joined, option_key, ordered_trees
 from .search import Budget, BudgetSpent, Choice, tree_choices
 from .write import Candidate, candidate_writer, choice_loads
 
+MOST_ENTRIES = 500_000
+"""How many providers and groups the candidates of an answer name together, at most: each takes some 200 bytes."""
+
 
 @dataclass(frozen=True)
 class SearchOptions:
@@ -46,7 +49,7 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Answer:
-    """The candidates that were found; `truncated` when the budget ended the search before the request's limit or the last one.
+    """The candidates that were found; `truncated` when the budget or their size ended the search before the request's limit or the last.
 
     `anchors` says of each candidate in which index it was found, and the position of the root of whose tree it is.
     """
@@ -86,11 +89,14 @@ def find_in_parts(
     searches = (search for part in parts(found) for search in _tree_searches(part, request, options, rank, budget))
     choices = budget.each(joined(searches, options.order))
     anchors: list[tuple[Index, int]] = []
-    truncated = False
+    truncated, entries = False, 0
     try:
         with _paused_collection():
             for kind, tree, choice in islice(_distinct(choices), request.limit):
+                if entries > MOST_ENTRIES:
+                    raise BudgetSpent
                 found.append(kind.write(choice))
+                entries += len(found[-1]["allocations"]) + len(found[-1]["mappings"])
                 anchors.append((kind.levels.index, tree))
     except BudgetSpent:
         truncated = True

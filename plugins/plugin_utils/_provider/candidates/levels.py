@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..._common.libraries import np, npt
 from ..request.model import Request
+from .alike import alike_subtrees, asked_by
 from .columns import Column, feasible_trees, request_columns, required_together, trees_with
 from .constraints import Apart, Constraint, Isolated, LeavesEnough, MergedSteps, NotBefore, RequiredTogether, Room, Rules, Together
 from .index import Index, Integers
@@ -117,6 +118,7 @@ class _Maker:
         contended = _contended(request, columns, overlapping)
         constraints: list[list[Constraint]] = [[] for _column in columns]
         if self.interchangeable_once:
+            _add_alike_subtrees(index, request, columns, constraints)
             _add_not_before(index, request, columns, constraints)
         _add_isolated(request, columns, overlapping, constraints)
         _add_room(index, contended, {column.amounts[0][0] for column in self.splits}, constraints)
@@ -149,8 +151,7 @@ def interchange_key(request: Request, column: Column) -> tuple[object, ...]:
     """Return what two granular groups have in common exactly if exchanging their providers changes nothing but their suffixes."""
     suffix = column.group.suffix
     roles = tuple((suffix in subtree.together, suffix in subtree.apart) for subtree in request.subtrees)
-    group = replace(column.group, suffix="", resources=tuple(sorted(column.group.resources)))
-    return (group, roles, suffix in request.isolated, column.unsuffixed and column.amounts)
+    return (*asked_by(request, column), roles, column.unsuffixed and column.amounts)
 
 
 def _is_tied(request: Request, column: Column) -> bool:
@@ -205,6 +206,17 @@ def _add_not_before(index: Index, request: Request, columns: Sequence[Column], c
             later = len(levels) - place - 1
             if later and (once or amounts):
                 constraints[level].append(LeavesEnough(later, amounts, once))
+
+
+def _add_alike_subtrees(index: Index, request: Request, columns: Sequence[Column], constraints: list[list[Constraint]]) -> None:
+    for levels, rules in alike_subtrees(index, request, columns):
+        for place, level in enumerate(levels):
+            if place:
+                constraints[level].append(NotBefore(levels[place - 1], strictly=False))
+            if place + 1 < len(levels):
+                constraints[level].append(LeavesEnough(len(levels) - place - 1, ((1, rules),), once=False))
+            if place:
+                constraints[level].append(Room(1, tuple((before, 1) for before in levels[:place]), rules))
 
 
 def _add_isolated(

@@ -69,6 +69,10 @@ class Request:
         return next((group for group in self.groups if group.suffix == suffix), None)
 
 
+USUAL_LIMIT = 1000
+"""How many candidates a task returns that does not say how many."""
+
+
 def bounded_limit(limit: int | str) -> int:
     """Return a limit, a whole number from 1 or its digits, as one that can be counted to."""
     long = isinstance(limit, str) and len(limit) > len(str(MOST_CANDIDATES))

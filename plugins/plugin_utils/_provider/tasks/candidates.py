@@ -32,7 +32,7 @@ from ..ledger.read import (
 )
 from ..ledger.rehearsal import rehearsed
 from ..request.groups import parse_groups
-from ..request.model import Group, Request, bounded_limit, with_names
+from ..request.model import USUAL_LIMIT, Group, Request, bounded_limit, with_names
 from ..request.query import parse_query
 from ..world.model import World
 from ..world.names import KnownNames, known_names, why_no_uuid
@@ -53,7 +53,7 @@ def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path |
             return ledger.read(lambda connection: _find_in_database(connection, arguments))
     world = parse_world(arguments["world"])
     index = build_index(world)
-    request = parse_request(arguments, index.known)
+    request = _limited(parse_request(arguments, index.known))
     refuse_unknown_trees(placed_groups(request), index.named, lambda: index.named)
     answer = find_candidates(index, request, search_options(arguments))
     result = describe(answer, arguments, lambda: explain(index, _named_in(world, request), have=len(answer.candidates)))
@@ -61,12 +61,17 @@ def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path |
 
 
 def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
-    request = parse_request_in_database(connection, arguments)
+    request = _limited(parse_request_in_database(connection, arguments))
     refuse_unknown_trees_in_database(connection, placed_groups(request))
     asker = Asker(connection)
     answer = asker.find(request, search_options(arguments))
     result = describe(answer, arguments, lambda: explain_in_database(asker, request, answer))
     return {**result, "summaries": summaries(read_trees(connection, _allotted(answer)))} if arguments["summaries"] else result
+
+
+def _limited(request: Request) -> Request:
+    """Return a request with a limit: its own, or the usual one."""
+    return replace(request, limit=request.limit or USUAL_LIMIT)
 
 
 def summaries(world: World) -> dict[str, dict[str, t.Any]]:

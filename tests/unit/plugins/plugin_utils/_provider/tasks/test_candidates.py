@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates import find
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import aggregates
@@ -199,3 +200,46 @@ def test_groups_that_exclude_each_other_are_told_of_a_ledger_of_any_size(racks):
     assert result["why"]["excluding"] == {"groups": ["A", "C"], "because": []}
     isolated = run(database=racks, groups={"A": groups["A"], "B": {"resources": {"FPGA": 1}}}, isolate=["A", "B"])
     assert isolated["why"]["excluding"] == {"groups": ["A", "B"], "because": ["isolate"]}
+
+
+def many_cards(count):
+    cards = [{"name": f"card{number:02}", "parent": "host", "inventories": {"PGPU": 1}} for number in range(count)]
+    return {"providers": [{"name": "host"}, *cards]}
+
+
+def test_without_a_limit_there_are_a_thousand_candidates(tmp_path):
+    asked = {"groups": {f"_{number}": {"resources": {"PGPU": 1}} for number in range(3)}, "distinct": "mappings"}
+    world = many_cards(20)
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: store_world(connection, parse_world(world)))
+    found = [run(world=world, **asked), run(database=url, **asked), run(world=world, **asked, limit=20 * 19 * 18 + 1)]
+    assert [(len(result["candidates"]), result["truncated"]) for result in found] == [(1000, False), (1000, False), (20 * 19 * 18, False)]
+
+
+def test_an_answer_ends_before_it_fills_the_memory(monkeypatch):
+    monkeypatch.setattr(find, "MOST_ENTRIES", 100)
+    asked = {"groups": {f"_{number}": {"resources": {"PGPU": 1}} for number in range(3)}, "distinct": "mappings"}
+    result = run(world=many_cards(20), **asked, limit=10**6)
+    assert result["truncated"]
+    entries = sum(len(candidate["allocations"]) + len(candidate["mappings"]) for candidate in result["candidates"])
+    assert 100 < entries <= 106
+
+
+@pytest.mark.parametrize(("nodes", "pairs", "fits"), [(4, 4, True), (4, 5, False), (8, 9, False), (16, 17, False)])
+def test_pairs_that_ask_for_the_same_are_counted_and_not_tried_in_every_order(nodes, pairs, fits):
+    """Each node has three cards, so that one pair finds room below it; the budget is what one way through the nodes takes."""
+    numas = [{"name": f"numa{node:02}", "parent": "host", "inventories": {"MEMORY_MB": 100}} for node in range(nodes)]
+    cards = [
+        {"name": f"numa{node:02}card{card}", "parent": f"numa{node:02}", "inventories": {"PGPU": 1}}
+        for node in range(nodes)
+        for card in range(3)
+    ]
+    groups, same_subtree = {}, []
+    for pair in range(pairs):
+        suffixes = [f"_m{pair}", f"_a{pair}", f"_b{pair}"]
+        groups.update(zip(suffixes, [{"resources": {"MEMORY_MB": 10}}, *[{"resources": {"PGPU": 1}}] * 2], strict=True))
+        same_subtree.append(suffixes)
+    world = {"providers": [{"name": "host"}, *numas, *cards]}
+    result = run(world=world, groups=groups, same_subtree=same_subtree, limit=1, budget=2000, explain_below=0)
+    assert (len(result["candidates"]), result["truncated"]) == (int(fits), False)
