@@ -435,7 +435,7 @@ options:
         choices: [maximum, balloon, used]
 requirements:
   - numpy >= 1.26 on the controller
-  - highspy >= 1.10 on the controller
+  - highspy 1.16 on the controller
   - proxmoxer >= 2.2 and requests >= 2.31 on the controller, for a source of type V(proxmox) with O(source.url)
   - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """

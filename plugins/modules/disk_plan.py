@@ -23,7 +23,7 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 requirements:
-  - numpy, highspy and yaql on the controller
+  - numpy, highspy and yaql on the controller; scipy for O(objective=ordered)
 options:
   schema:
     description:
@@ -491,8 +491,7 @@ attributes:
     description: A second run changes nothing.
     support: full
     details:
-      - The same input gives the same plan. Where many whole partitions and arrays nearly fill many disks, it may depend on the
-        version of highspy.
+      - The same input gives the same plan.
 seealso:
   - module: bareon.allocator.disk_facts
   - module: bareon.allocator.disk_layout

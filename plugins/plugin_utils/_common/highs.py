@@ -9,12 +9,12 @@
     program.row([(first, 5.0), (second, 1.0)], high=7.0)
     solved = maximise(program, {first: 5.0, second: 2.0})
 
-One thread, one seed and limits that are counts: the same program has the same solution on a fast and on a slow machine.
+One thread, one seed, limits that are counts and one minor series of HiGHS (requirements.txt): the same program has the same solution on
+a fast and on a slow machine.
 """
 
 from __future__ import annotations
 
-import random
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,6 @@ FREE = float("inf")
 _MANY_COLUMNS = 100
 _MOST_NODES = 2000
 _FEW_COLUMNS = 200
-_A_LITTLE = 1e-3
 
 Floats: t.TypeAlias = npt.NDArray[np.float64]
 Integers: t.TypeAlias = npt.NDArray[np.int64]
@@ -169,34 +168,9 @@ def maximise(program: Program, objective: Objective, limits: Limits | None = Non
     return Solved(_values(solver), -info.objective_function_value, proven=False, gap=info.mip_gap, nodes=max(info.mip_node_count, 0))
 
 
-def choose(program: Program, nodes: int, costs: Mapping[int, float] | None = None, few_columns: int = _FEW_COLUMNS) -> Solved | None:
-    """Return values that satisfy the rows, of many the ones that are `settled`; None when nothing does.
-
-    Raises Undecided when nothing was found.
-    """
-    found = maximise(program, {}, Limits(gap=1.0, nodes=nodes, searches=False))
-    return None if found is None else settled(program, found, nodes, costs, few_columns)
-
-
-def settled(
-    program: Program, found: Solved, nodes: int, costs: Mapping[int, float] | None = None, few_columns: int = _FEW_COLUMNS
-) -> Solved:
-    """Return of all values that satisfy the rows those whose whole columns cost least, where versions of HiGHS find others.
-
-    Every column costs a little of its own besides, so that no two choices cost the same. What was `found` stays where so many nodes
-    do not prove the best, and where there are more than `few_columns`: there it would cost more than all else.
-    """
-    if len(program.lower) > few_columns:
-        return found
-    chance = random.Random(0)
-    worth = {column: -chance.random() for column, integral in enumerate(program.integral) if integral}
-    for column, cost in (costs or {}).items():
-        worth[column] = worth[column] * _A_LITTLE - cost
-    try:
-        best = maximise(program, worth, Limits(gap=0.0, nodes=nodes, searches=False))
-    except Undecided:
-        return found
-    return best if best is not None and best.proven else found
+def choose(program: Program, nodes: int) -> Solved | None:
+    """Return the first values found that satisfy the rows; None when nothing does. Raises Undecided when nothing was found."""
+    return maximise(program, {}, Limits(gap=1.0, nodes=nodes, searches=False))
 
 
 class Effort:
@@ -271,7 +245,7 @@ def _loaded(program: Program, objective: Objective, integral: Sequence[int]) -> 
 
 
 def _without_presolve(solver: highspy.Highs) -> highspy.HighsModelStatus:
-    """Return how a program ends that seems to be infeasible: presolve, from 1.13 to 1.16 at least, says so of some that are not.
+    """Return how a program ends that seems to be infeasible: presolve, in 1.16 still, says so of some that are not.
 
     It stays infeasible where nodes come to an end before there is a solution.
     """

@@ -17,6 +17,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import operator
 import os
 import re
 import sys
@@ -37,6 +38,8 @@ if t.TYPE_CHECKING:
     import os_traits
     import proxmoxer
     import requests
+    import scipy.optimize as scipy_optimize
+    import scipy.sparse as scipy_sparse
     import sqlalchemy as sa
     import yaql
     import yaql.language.contexts as yaql_contexts
@@ -67,6 +70,8 @@ __all__ = [
     "refuse_missing",
     "requests",
     "sa",
+    "scipy_optimize",
+    "scipy_sparse",
     "yaql",
     "yaql_contexts",
     "yaql_exceptions",
@@ -78,8 +83,8 @@ __all__ = [
 ]
 
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "requirements.txt"
-"""What the collection needs on the controller, one requirement a line, with bounds of the kinds `>=` and `!=`; `requirements-*.txt` beside
-it name what a part of the collection needs."""
+"""What the collection needs on the controller, one requirement a line, with bounds of the kinds `>=`, `<` and `!=`; `requirements-*.txt`
+beside it name what a part of the collection needs."""
 
 _MODULES = {
     "alembic_migration": "alembic.runtime.migration",
@@ -95,6 +100,8 @@ _MODULES = {
     "proxmoxer": "proxmoxer",
     "requests": "requests",
     "sa": "sqlalchemy",
+    "scipy_optimize": "scipy.optimize",
+    "scipy_sparse": "scipy.sparse",
     "yaql": "yaql",
     "yaql_contexts": "yaql.language.contexts",
     "yaql_exceptions": "yaql.language.exceptions",
@@ -116,7 +123,7 @@ _DRIVERS = {
 _PARTS_OF_ACTIONS = {"disk": "disks", "group": "groups", "provider": "ledger", "node": "ledger"}
 """The part of an action, by the first word of its name."""
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
-_BOUND = re.compile(r"(>=|!=)\s*([\d.]+)")
+_BOUND = re.compile(r"(>=|<|!=)\s*([\d.]+)")
 
 
 class MissingLibraries(Exception):
@@ -292,7 +299,8 @@ def _version(module: str, requirement: str) -> str | None:
 
 def _fits(version: str, requirement: str) -> bool:
     release = _release(version)
-    return all(release >= _release(bound) if kind == ">=" else release != _release(bound) for kind, bound in _BOUND.findall(requirement))
+    meets = {">=": operator.ge, "<": operator.lt, "!=": operator.ne}
+    return all(meets[kind](release, _release(bound)) for kind, bound in _BOUND.findall(requirement))
 
 
 def _release(version: str) -> list[int]:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..._common.highs import Program, Undecided, choose, maximise_with_prices
+from ..._common.highs import Limits, Program, Solved, Undecided, choose, maximise, maximise_with_prices
 from ..._common.libraries import np, npt
 from ..place.bounds import Bounds
 from ..place.prices import Prices
@@ -165,15 +165,18 @@ class Exchange:
         if self._chosen is None or self._chosen[0] != len(self._program.row_low):
             # Of a large program the linear one is a tenth, and often proof enough.
             refuted = self._program.size > _LARGE and maximise_with_prices(self._program, {}) is None
-            solved = None if refuted else choose(self._program, _NODES, self._shares(), _FEW_COLUMNS)
+            solved = None if refuted else self._cheapest()
             self._chosen = len(self._program.row_low), None if solved is None else solved.values
         return self._chosen[1]
 
-    def _shares(self) -> dict[int, float]:
-        """Return what every step takes of all room: the choice that takes least is the likeliest to have a placement."""
+    def _cheapest(self) -> Solved | None:
+        """Return the choice that takes least of all room, the likeliest to have a placement; of a large program any choice."""
+        if len(self._program.lower) > _FEW_COLUMNS:
+            return choose(self._program, _NODES)
         room = float(max(1, sum(area.size for area in self._problem.areas)))
         _inside, mib, _totals = self._search.bounds.sums()
-        return {column: units * float(mib[at]) / room for at, own in self._steps.items() for column, units, _number in own}
+        worth = {column: -units * float(mib[at]) / room for at, own in self._steps.items() for column, units, _number in own}
+        return maximise(self._program, worth, Limits(gap=0.0, nodes=_NODES, searches=False))
 
     def run(self, accept: Callable[[Sequence[int]], Verdict], rounds: int) -> tuple[bool, int]:
         """Offer sizes until they are accepted or open; return whether none can be accepted for sure, and how many rounds it took."""

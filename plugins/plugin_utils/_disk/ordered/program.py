@@ -7,16 +7,24 @@
 Columns: MiB of each space on each disk, an artificial space `unallocated` last. Rows: the minimum and the maximum of each
 space over all disks, the size of each disk, and for spaces with the same minimum, maximum and preferred disks the
 equality of size / weight. The objective is to be maximised: 1/a of a slowly growing sequence a, disk by disk and within
-a disk space by space, so that order decides between equals; 2 more on the disks a space is best with; 1 for `unallocated`.
+a disk space by space, so that order decides between equals; 2 more on the disks a space is best with; 1 for `unallocated`. SciPy solves it
+on a sparse matrix; it is loaded here only, as that takes longer than most plans.
 """
 
 from __future__ import annotations
 
+import typing as t
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..._common.highs import Limits, Program, maximise
+from ..._common import libraries
+from ..._common.highs import Program
 from ..._common.libraries import np, npt
+
+if t.TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+libraries.expect("scipy")
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -32,6 +40,8 @@ _UNALLOCATED = 1.0
 # reduced costs for zero: unscaled it returns hundreds of inversions of the order. A power of two keeps them exact.
 _SCALE = 2.0**23
 _NOISE = 1e-4
+_GAP = 1e-6
+_MOST_NODES = 500
 
 
 @dataclass(frozen=True)
@@ -94,18 +104,20 @@ def solve_program(request: OrderedRequest, groups: Groups) -> FloatArray | None:
     """Return (S, D) sizes that are optimal, whole or not; None when no sizes satisfy the rows."""
     program = _bounded(request)
     _tie(program, request, groups)
-    solved = maximise(program, _worth(request, _SCALE))
-    return None if solved is None else _grid(request, solved.values)
+    solved = _maximise(program, _worth(request, _SCALE))
+    return None if solved is None else _grid(request, solved.x)
 
 
 def broken_groups(request: OrderedRequest, groups: Groups) -> Groups:
     """Return the groups that deviate when the sum of all deviations from the weights is as small as can be."""
     program = _bounded(request)
     slack = [_tie_loosely(program, request, group) for group in groups]
-    solved = maximise(program, dict.fromkeys((column for columns in slack for column in columns), -1.0))
+    cost = np.zeros(len(program.lower))
+    cost[[column for columns in slack for column in columns]] = -1.0
+    solved = _maximise(program, cost)
     if solved is None:
         return groups
-    return tuple(group for group, columns in zip(groups, slack, strict=True) if sum(solved.values[column] for column in columns) > _NOISE)
+    return tuple(group for group, columns in zip(groups, slack, strict=True) if sum(solved.x[column] for column in columns) > _NOISE)
 
 
 def pin_singles(request: OrderedRequest, groups: Groups) -> Pinned | None:
@@ -121,13 +133,13 @@ def pin_singles(request: OrderedRequest, groups: Groups) -> Pinned | None:
             program.row([(space * disks + disk, 1.0), (choice, -most)], high=0.0)
             chosen[space, disk] = choice
         program.row([(column, 1.0) for (owner, _disk), column in chosen.items() if owner == space], high=1.0)
-    solved = maximise(program, _worth(request, 1.0), Limits(gap=1e-6))
+    solved = _maximise(program, _worth(request, 1.0))
     if solved is None:
         return None
     allowed = request.allowed.copy()
     for (space, disk), column in chosen.items():
-        allowed[space, disk] = solved.values[column] > 0.5
-    return Pinned(allowed, solved.proven, solved.gap)
+        allowed[space, disk] = solved.x[column] > 0.5
+    return Pinned(allowed, solved.status == 0, solved.mip_gap or 0.0)
 
 
 def _bounded(request: OrderedRequest) -> Program:
@@ -170,8 +182,23 @@ def _differences(request: OrderedRequest, group: Sequence[int]) -> Iterator[list
         yield [(space * disks + disk, factor) for space, factor in signs for disk in range(disks)]
 
 
-def _worth(request: OrderedRequest, scale: float) -> dict[int, float]:
-    return dict(enumerate((coefficients(request) * scale).ravel().tolist()))
+def _worth(request: OrderedRequest, scale: float) -> FloatArray:
+    return (coefficients(request) * scale).ravel()
+
+
+def _maximise(program: Program, worth: FloatArray) -> OptimizeResult | None:
+    """Return SciPy's solution of a program; columns beyond `worth` are worth nothing. None when nothing satisfies the rows."""
+    optimize, sparse = libraries.scipy_optimize, libraries.scipy_sparse
+    begins, columns, factors = program.entries()
+    rows = sparse.csr_array((factors, columns, begins), shape=(len(program.row_low), len(program.lower)))
+    solved = optimize.milp(
+        -np.append(worth, np.zeros(len(program.lower) - len(worth))),
+        integrality=program.integral,
+        bounds=optimize.Bounds(program.lower, program.upper),
+        constraints=optimize.LinearConstraint(rows, program.row_low, program.row_high),
+        options={"mip_rel_gap": _GAP, "node_limit": _MOST_NODES},
+    )
+    return None if solved.x is None else solved
 
 
 def _grid(request: OrderedRequest, values: FloatArray) -> FloatArray:

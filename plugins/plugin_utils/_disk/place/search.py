@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-from ..._common.highs import FREE, Limits, Undecided, choose, maximise, maximise_with_prices, settled
+from ..._common.highs import FREE, Limits, Undecided, choose, maximise, maximise_with_prices
 from ..problem.model import GrowthOrder, Kind, Placement, Problem, by_disk, rank
 from ..problem.program import DiskProgram, at_sizes, explaining, open_everywhere, placement_of
 from ..problem.relations import holds
@@ -26,8 +26,6 @@ from .patterns import kinds_of, suits
 from .prices import Prices
 
 _NOISE = 1e-6
-_HALF = 0.5
-"""MiB: what costs differ by at least."""
 _ROUNDS = 20
 _FEW_ROUNDS = 2
 _NODES = 60
@@ -296,9 +294,6 @@ def least_off_cost(problem: Problem) -> tuple[float, Placement] | None:
         return None
     if solved is None:
         return None
-    # Of several that cost the same HiGHS names any.
-    model.program.row(worth.items(), low=solved.objective - _HALF)
-    solved = settled(model.program, solved, _NODES)
     found = placement_of(problem, model, solved.values)
     return float(off_cost(problem, found)), found
 

@@ -170,7 +170,7 @@ def test_prices_tell_what_binds() -> None:
 
 
 def test_what_presolve_wrongly_takes_for_infeasible_has_its_solution() -> None:
-    # From 1.13 to 1.16 at least. Found as a choice of steps for eight spaces; every other of its rows and factors is left out.
+    # In 1.16 still. Found as a choice of steps for eight spaces; every other of its rows and factors is left out.
     program = Program()
     for _column in range(13):
         program.column(0, 1, integral=True)
@@ -182,10 +182,10 @@ def test_what_presolve_wrongly_takes_for_infeasible_has_its_solution() -> None:
     thirds = {0: 143, 1: 286, 3: 95, 4: 190, 5: 190, 7: 190, 8: 190, 9: 95, 10: 143, 11: 143, 12: 95}
     program.row([(column, factor / 1000) for column, factor in thirds.items()], high=1)
     program.row([(column, 0.4 if column == 1 else 0.2) for column in (0, 1, 4, 5, 6, 9, 10)], high=1)
-    solved = choose(program, nodes=50)
-    assert solved is not None
-    assert solved.proven
-    assert np.flatnonzero(solved.values > 0.5).tolist() == [0, 2, 3, 4, 7, 12]
+    assert choose(program, nodes=50) is not None
+    first = maximise(program, {0: 1.0, 2: 1.0, 7: 1.0})
+    assert first is not None
+    assert first.proven
 
 
 _IN_A_NEW_PROCESS = """

@@ -97,7 +97,7 @@ def test_a_library_that_does_not_tell_its_version_is_taken(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("version", ["1.9", "1.10", "1.10.1", "1.12.0", "1.12", "1.12.1", "2", "2.0.0rc1", "0.99.99", "1.11.dev3"])
-@pytest.mark.parametrize("requirement", ["numpy>=1.11", "highspy>=1.10,!=1.12.0"])
+@pytest.mark.parametrize("requirement", ["numpy>=1.11", "highspy>=1.10,!=1.12.0", "highspy>=1.10,<1.12"])
 def test_versions_fit_as_pip_says(version: str, requirement: str) -> None:
     assert libraries._fits(version, requirement) == Requirement(requirement).specifier.contains(
         version.partition("rc")[0].partition(".dev")[0]
@@ -107,7 +107,7 @@ def test_versions_fit_as_pip_says(version: str, requirement: str) -> None:
 def test_every_requirement_has_bounds_that_are_understood() -> None:
     for requirement in libraries._requirements(libraries.REQUIREMENTS).values():
         parsed = Requirement(requirement)
-        assert {clause.operator for clause in parsed.specifier} <= {">=", "!="}
+        assert {clause.operator for clause in parsed.specifier} <= {">=", "<", "!="}
         assert len(libraries._BOUND.findall(requirement)) == len(parsed.specifier)
 
 

@@ -55,8 +55,8 @@ def test_a_first_plan_loads_nothing_that_it_does_not_need() -> None:
     paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     loaded = subprocess.run([sys.executable, "-c", code], env=os.environ | paths, check=True, capture_output=True, text=True).stdout.split()
     rooms = [name.removeprefix(f"{prefix}plugin_utils.") for name in loaded if name.startswith(prefix)]
-    assert "disk.warm_up" in rooms
+    assert "_disk.warm_up" in rooms
     needless = ("conflict.explain", "ordered", "installer", "recorded", "drift", "render.svg", "render.html")
-    assert [name for name in rooms if name.startswith(tuple(f"disk.{part}" for part in needless))] == []
-    assert [name for name in rooms if name.startswith(("group", "provider", "bridge", "common.parallel", "common.dask"))] == []
+    assert [name for name in rooms if name.startswith(tuple(f"_disk.{part}" for part in needless))] == []
+    assert [name for name in rooms if name.startswith(("_group", "_provider", "_bridge", "_common.parallel", "_common.dask"))] == []
     assert [name for name in ("networkx", "sqlalchemy", "scipy", "proxmoxer", "requests", "distributed") if name in loaded] == []
