@@ -124,6 +124,10 @@ notes:
   type: list
   elements: str
   returned: success
+left_out:
+  description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
+  type: dict
+  returned: success
 summary:
   description: Which groups can be emptied and what that copies, and the moves, as tables to read.
   type: str

@@ -267,6 +267,10 @@ notes:
   type: list
   elements: str
   returned: success
+left_out:
+  description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
+  type: dict
+  returned: success
 summary:
   description: >-
     The problems of each group and what the plan does about them, which instances find no place, and the moves, as tables to read.

@@ -99,6 +99,10 @@ notes:
   type: list
   elements: str
   returned: success
+left_out:
+  description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
+  type: dict
+  returned: success
 summary:
   description: The nodes to switch off or on, and the moves, as a table to read.
   type: str

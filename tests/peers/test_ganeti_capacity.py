@@ -113,3 +113,24 @@ def test_a_group_that_fails_n1_makes_only_hspace_say_zero(tmp_path):
     assert count == 0
     assert found["count"] > 0
     assert found["count"] >= apart
+
+
+EMPTY = {
+    "drbd": ("drbd", 16384, 262144, 8),
+    "plain": ("plain", 32768, 524288, 16),
+    "plain, large": ("plain", 131072, 4194304, 64),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_tiers_of_four_empty_nodes_end_where_hspaces_do(name, tmp_path):
+    template, memory, disk, cpus = EMPTY[name]
+    nodes = "".join(f"node{number}|{memory}|1024|{memory - 1024}|{disk}|{disk}|{cpus}|N|uuid-1|1\n" for number in range(1, 5))
+    policy = "|128,1,1024,1,1,1|128,1,1024,1,1,1;32768,8,1048576,16,8,12|drbd,plain|4.0|32.0\n"
+    text = f"default|uuid-1|preferred||\n\n{nodes}\n\n\n{policy}"
+    unchecked = () if template == "drbd" else ("--no-capacity-checks",)
+    count, tiers = hspace(tmp_path / "cluster.data", text, template, *unchecked)
+    found = counted(text, template, score="htools", tiered=True)
+    assert count > 0
+    assert found["count"] == count
+    assert sizes(found) == tiers

@@ -145,12 +145,14 @@ def replay(cluster: Cluster, plan, order: random.Random, shared: bool) -> None:
             steps = {number: left for number, left in steps.items() if left}
 
 
-def emergencies(cluster: Cluster, start: Cluster) -> tuple[int, float]:
-    """Return what comes before the score: how many instances are down, and how far limits are broken that are so at the start."""
+def emergencies(cluster: Cluster, start: Cluster) -> tuple[int, float, int]:
+    """Return what comes before the score: instances that are down, limits broken as at the start, by how much, and who is to leave."""
     dead = {node.name for node in cluster.nodes if node.state == "offline"}
     up = [node.name for node in cluster.nodes if node.state == "up"]
     broken = {(name, limit) for name in up for limit, value in excess(start, name).items() if value > 0 and limit != "redundancy"}
-    return sum(i.primary in dead for i in cluster.instances), sum(max(0.0, excess(cluster, name)[limit]) for name, limit in broken)
+    leaving = {node.name for node in cluster.nodes if node.state in ("offline", "drained")}
+    over = sum(max(0.0, excess(cluster, name)[limit]) for name, limit in broken)
+    return sum(i.primary in dead for i in cluster.instances), over, sum(bool(leaving & {i.primary, i.secondary}) for i in cluster.instances)
 
 
 def assert_plan_is_sound(cluster: Cluster, group: int, options: BalanceOptions, most_at_node, order: random.Random, shared: bool) -> None:

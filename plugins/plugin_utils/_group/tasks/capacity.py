@@ -210,7 +210,11 @@ def _summary(told: Plain, wanted: int | None) -> str:
     head = ("group", "more", "what keeps the next one out", *([f"nodes to add for {wanted}"] if wanted is not None else []))
     where = "pair" if told["spec"]["disk_template"] == DiskTemplate.DRBD else "node"
     rows = [(_group_words(one), str(one["count"]), _limit_words(one["limits"], where), *_add_words(one)) for one in told["groups"]]
-    parts = [f"{told['count']} more of {_size_words(told['spec'])} fit.", table(head, rows, right=("more",))]
+    apart = sum(one["count"] for one in told["groups"] if one["alloc_policy"] != AllocPolicy.UNALLOCABLE)
+    together = (
+        "" if told["count"] == apart else f" Counted together, that is; each group by itself takes what the table says, {apart} in all."
+    )
+    parts = [f"{told['count']} more of {_size_words(told['spec'])} fit.{together}", table(head, rows, right=("more",))]
     if "tiers" in told:
         sizes = [f"{tier['count']} of {_size_words(tier['spec'])}" for tier in told["tiers"]]
         parts.append("\n".join([f"In tiers {told['tiered_count']} fit, the largest first:", *sizes]))

@@ -19,7 +19,7 @@ from ..plan.stages import stages
 from ..redistribute.compression import RESOURCES, Emptying, compress, most_reclaimed
 from ..redistribute.redistribution import Run
 from ..sources.loaded import Loaded
-from .left_out import with_notes
+from .left_out import left_out_of_moves, with_left_out, with_notes
 from .place import reason_to_plain
 from .redistribute import chosen_groups, missing_to_plain
 from .summaries import compression_summary
@@ -50,7 +50,7 @@ def run_compress(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
         "emptied": None if best is None else loaded.cluster.groups[best.group].name,
         "plan": plan_to_plain(state, plan, mode),
     }
-    return with_notes(loaded.cluster, answer | {"summary": compression_summary(answer)})
+    return with_left_out(with_notes(loaded.cluster, answer | {"summary": compression_summary(answer)}), left_out_of_moves(loaded.cluster))
 
 
 def _to_plain(state: ClusterState, emptying: Emptying) -> Plain:

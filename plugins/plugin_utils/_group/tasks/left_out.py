@@ -5,7 +5,7 @@
 """What no plan of a cluster touches, for the end of every summary: how many instances by the reason, nodes and rules to look after.
 
 answer = with_notes(cluster, answer)             # adds `notes`, and their lines to the summary
-answer = with_left_out(answer, left_out_of_balance(cluster))
+answer = with_left_out(answer, left_out_of_balance(cluster))     # or left_out_of_moves, which do not ask for auto_balance
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ def left_out_of_balance(cluster: Cluster) -> dict[str, int]:
         staying[position].reason if position in staying else _own_reason(instance) for position, instance in enumerate(cluster.instances)
     )
     return _counted(filter(None, reasons))
+
+
+def left_out_of_moves(cluster: Cluster) -> dict[str, int]:
+    """Return how many instances no move takes to another node, by the reason; auto_balance is a matter of balancing."""
+    return {reason: count for reason, count in left_out_of_balance(cluster).items() if reason != "auto_balance"}
 
 
 def left_out_of_evacuation(answer: Plain) -> dict[str, int]:

@@ -26,7 +26,7 @@ from ..plan.plain import plan_to_plain
 from ..plan.stages import stages
 from ..sources.loaded import Loaded
 from .evacuate import positions_of
-from .left_out import with_notes
+from .left_out import left_out_of_moves, with_left_out, with_notes
 from .redistribute import chosen_groups
 from .summaries import maintenance_summary, squeeze_summary
 
@@ -126,7 +126,7 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
         "commands_before": [f"gnt-node power -f on {shlex.quote(names[node])}" for node in on]
         + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in on],
     }
-    return with_notes(cluster, answer | {"summary": squeeze_summary(answer)})
+    return with_left_out(with_notes(cluster, answer | {"summary": squeeze_summary(answer)}), left_out_of_moves(cluster))
 
 
 def _switched_on(cluster: Cluster, nodes: tuple[int, ...]) -> Cluster:

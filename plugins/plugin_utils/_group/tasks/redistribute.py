@@ -25,7 +25,7 @@ from ..plan.stages import stages
 from ..redistribute.load_balancing import KINDS, GroupLoads, LoadOptions, balance_load
 from ..redistribute.redistribution import Missing, Repair, Run, leavers, redistribute
 from ..sources.loaded import Loaded
-from .left_out import with_notes
+from .left_out import left_out_of_moves, with_left_out, with_notes
 from .place import find_group, reason_to_plain
 from .summaries import load_summary, redistribution_summary
 
@@ -60,7 +60,9 @@ def run_redistribute(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = 
         "groups": [told.get(group) or _healthy_to_plain(state, group) for group in groups],
         "plan": plan_to_plain(state, plan, mode),
     }
-    return with_notes(loaded.cluster, answer | {"summary": redistribution_summary(answer)})
+    return with_left_out(
+        with_notes(loaded.cluster, answer | {"summary": redistribution_summary(answer)}), left_out_of_moves(loaded.cluster)
+    )
 
 
 def _measured(cluster: Cluster, arguments: Mapping[str, t.Any]) -> Cluster:
@@ -196,7 +198,8 @@ def _balanced(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> Pla
         ],
         "plan": plan_to_plain(state, plan, mode),
     }
-    return with_notes(state.facts.cluster, answer | {"summary": load_summary(answer)})
+    cluster = state.facts.cluster
+    return with_left_out(with_notes(cluster, answer | {"summary": load_summary(answer)}), left_out_of_moves(cluster))
 
 
 def _pressure(loads: GroupLoads, group: int) -> Plain:
