@@ -16,8 +16,8 @@ import typing as t
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from .._storage import derived, lvm
-from .._storage.filesystems import SWAP
+from .._storage import btrfs, derived, lvm
+from .._storage.filesystems import NOT_MOUNTED, SWAP
 from .._storage.lvm import mapper_node
 from .._storage.units import MIB
 from .._storage.unlock import Method
@@ -250,6 +250,15 @@ class DesiredSubvolume:
 
 
 @dataclass(frozen=True)
+class Mount:
+    """A file system or a subvolume where it is mounted, or swap, `path` "swap"; `options` as the schema has them."""
+
+    filesystem: DesiredFilesystem
+    path: str
+    options: str
+
+
+@dataclass(frozen=True)
 class DesiredFilesystem:
     """A filesystem or swap; `uuid` None: derived from what it lies on. `options` are words for mkfs."""
 
@@ -280,6 +289,16 @@ class DesiredFilesystem:
     def is_swap(self) -> bool:
         """Whether it is swap."""
         return self.type == SWAP
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        """Where it and its subvolumes are mounted, and its use as swap; none where fstab does not name it."""
+        own = Mount(self, self.mount, self.mount_options)
+        inner = (
+            Mount(self, subvolume.mount, btrfs.mount_options(self.mount_options, subvolume.mount_options, subvolume.name))
+            for subvolume in self.subvolumes
+        )
+        return tuple(mount for mount in (own, *inner) if self.in_fstab and mount.path != NOT_MOUNTED)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -421,6 +440,18 @@ class Layout:
         """Return the ZFS pool that a device is of."""
         user = self.lies_on(device)
         return user if isinstance(user, DesiredZpool) else None
+
+    def devices_above(self, device: str) -> Iterator[str]:
+        """Give a device and all that lie on it: arrays, containers, and the volumes of a group."""
+        yield device
+        user = self.lies_on(device)
+        above: tuple[Thing, ...] = (user,) if isinstance(user, (DesiredArray, DesiredContainer)) else ()
+        for thing in self.volumes_of(user.name) if isinstance(user, DesiredGroup) else above:
+            yield from self.devices_above(thing.device)
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """Return all file systems and subvolumes that are mounted, and swap."""
+        return tuple(mount for filesystem in self.filesystems for mount in filesystem.mounts)
 
     def is_bare(self, device: str) -> bool:
         """Return whether nothing is made on a device."""

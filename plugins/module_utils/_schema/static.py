@@ -66,8 +66,19 @@ def read_layout(raw: t.Any, place: str, mistakes: Mistakes) -> Layout:
     return layout
 
 
+def layout_of(schema: t.Any) -> Layout:
+    """Return the layout of a schema that was carried out or made by the planner: whether its parts fit each other is not checked.
+
+    Raises InputError with all that its table refuses.
+    """
+    mistakes = Mistakes()
+    layout = _items_of(schema, "schema", mistakes)
+    mistakes.check()
+    return layout
+
+
 def _items_of(raw: t.Any, place: str, mistakes: Mistakes) -> Layout:
-    """Return a layout, for what is wrong in it as if it were not given; whether its parts fit each other is not checked."""
+    """Return a layout, for what is wrong in it as if it were not given."""
     schema = Entry(STATIC.read_nested(raw, place, mistakes), place, mistakes)
     aliases: dict[str, str] = {}
     physical = {volume.device: volume for volume in map(_physical_volume, schema.items("pvs"))}

@@ -129,16 +129,16 @@ def doubles_in(methods: Sequence[Mapping[str, t.Any]]) -> Iterator[tuple[int, st
         seen.append(values)
 
 
-def crypttab_key(methods: Iterable[Mapping[str, t.Any]]) -> str:
+def crypttab_key(methods: Iterable[Method]) -> str:
     """Return the key file that crypttab has to name, empty where it names none."""
-    kinds = {str(method["method"]): method for method in methods}
+    kinds = {method.kind: method for method in methods}
     # Beside a TPM the field would name a file with a key that the TPM has sealed.
-    return str(kinds[KEY_FILE]["path"]) if KEY_FILE in kinds and TPM2 not in kinds else ""
+    return kinds[KEY_FILE].path if KEY_FILE in kinds and TPM2 not in kinds else ""
 
 
-def crypttab_options(methods: Iterable[Mapping[str, t.Any]], before_network: bool) -> list[str]:
+def crypttab_options(methods: Iterable[Method], before_network: bool) -> list[str]:
     """Return the options that crypttab has to have; what is opened before there is a network is not waited for with it."""
-    kinds = {str(method["method"]) for method in methods}
+    kinds = {method.kind for method in methods}
     return [*(["tpm2-device=auto"] if TPM2 in kinds else []), *(["_netdev"] if TANG in kinds and not before_network else [])]
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 
+from ....module_utils._schema.model import Layout
+from ....module_utils._schema.static import layout_of
 from ....module_utils._storage.boot_tables import CRYPTTAB, FSTAB, MDADM_CONFS
 from ....module_utils._storage.crypttab import read_container
 from ....module_utils._storage.derived import is_derived
@@ -20,7 +22,7 @@ from ....module_utils._storage.fstab import plain_source, read_entry, rows
 from ....module_utils._storage.gpt import partition_node
 from ....module_utils._storage.lvm import mapper_node
 from ....module_utils._storage.mdadm_conf import read_array
-from .host_files import below, used_file_systems
+from .host_files import below
 
 Plain = Mapping[str, t.Any]
 Texts = Mapping[str, str]
@@ -28,16 +30,18 @@ Texts = Mapping[str, str]
 
 def foreign_lines(schema: Plain, hardware: Plain, root: str, present: Texts) -> list[str]:
     """Return the lines, each with its file before it: `/etc/fstab: LABEL=old /srv ext4 noauto 0 0`. `present` is as for host_files."""
-    disks = [(disk, str(disk.get("id")) in _disks_of(schema)) for disk in hardware.get("disks") or ()]
-    ours = {name for disk, own in disks if own for name in _names_on(disk)} | set(_names_in(schema))
+    layout = layout_of(schema)
+    own_disks = {disk.id for disk in layout.disks}
+    disks = [(disk, str(disk.get("id")) in own_disks) for disk in hardware.get("disks") or ()]
+    ours = {name for disk, own in disks if own for name in _names_on(disk)} | set(_names_in(layout))
     others = {name for disk, own in disks if not own for name in _names_on(disk)} - ours
-    found = [*_mounts(schema, root, present), *_containers(schema, present), *_arrays(schema, present)]
+    found = [*_mounts(layout, root, present), *_containers(layout, present), *_arrays(layout, present)]
     return [f"{table}: {line.strip()}" for table, line, source in found if not _is_ours(source, ours, others)]
 
 
-def _mounts(schema: Plain, root: str, present: Texts) -> Iterator[tuple[str, str, str]]:
+def _mounts(layout: Layout, root: str, present: Texts) -> Iterator[tuple[str, str, str]]:
     """Give the lines of fstab at the layout's mount points, each with its source."""
-    places = {below(root, entry["mount"]) for entry in used_file_systems(schema) if entry["mount"].startswith("/")}
+    places = {below(root, mount.path) for mount in layout.mounts() if mount.path.startswith("/")}
     for line, fields in rows(present.get(FSTAB, "")):
         # A line that lacks a type is none, and a start complains of it; whoever wrote it means the mount point.
         entry = read_entry(line) or read_entry(" ".join([*fields, "auto"]))
@@ -45,16 +49,16 @@ def _mounts(schema: Plain, root: str, present: Texts) -> Iterator[tuple[str, str
             yield FSTAB, line, entry.src
 
 
-def _containers(schema: Plain, present: Texts) -> Iterator[tuple[str, str, str]]:
-    names = {entry["name"] for entry in schema.get("luks") or ()}
+def _containers(layout: Layout, present: Texts) -> Iterator[tuple[str, str, str]]:
+    names = {container.name for container in layout.containers}
     for line, _fields in rows(present.get(CRYPTTAB, "")):
         container = read_container(line)
         if container is not None and container.name in names:
             yield CRYPTTAB, line, container.source
 
 
-def _arrays(schema: Plain, present: Texts) -> Iterator[tuple[str, str, str]]:
-    names = {entry["name"] for entry in schema.get("mds") or ()}
+def _arrays(layout: Layout, present: Texts) -> Iterator[tuple[str, str, str]]:
+    names = {array.device for array in layout.arrays}
     for path in MDADM_CONFS:
         for line, words in rows(present.get(path, "")):
             array = read_array(line)
@@ -77,16 +81,14 @@ def _plain_uuid(text: str) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def _disks_of(schema: Plain) -> set[str]:
-    return {str(table.get("disk_id")) for table in schema.get("parteds") or ()}
-
-
-def _names_in(schema: Plain) -> Iterator[str]:
+def _names_in(layout: Layout) -> Iterator[str]:
     """Give the nodes that the layout has, as it calls them."""
-    for kind, key in (("fss", "device"), ("luks", "device"), ("pvs", "name"), ("mds", "name")):
-        yield from (str(entry[key]) for entry in schema.get(kind) or () if key in entry)
-    for volume in schema.get("lvs") or ():
-        yield from (mapper_node(volume["vgname"], volume["name"]), f"/dev/{volume['vgname']}/{volume['name']}")
+    yield from (filesystem.device for filesystem in layout.filesystems)
+    yield from (container.below for container in layout.containers)
+    yield from (volume.device for volume in layout.physical)
+    yield from (array.device for array in layout.arrays)
+    for volume in layout.volumes:
+        yield from (volume.device, f"/dev/{volume.title}")
 
 
 def _names_on(disk: Plain) -> Iterator[str]:

@@ -13,23 +13,23 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ....module_utils._schema.model import DesiredArray, DesiredContainer, Layout, Mount
+from ....module_utils._schema.static import layout_of
 from ....module_utils._storage.boot_loader import ESP_PLACES
 from ....module_utils._storage.boot_tables import BOOT_SETTINGS, CRYPTTAB, FSTAB, MDADM_CONFS
-from ....module_utils._storage.btrfs import mount_options
 from ....module_utils._storage.crypttab import NO_KEY, PLAIN_OPTIONS, Container, read_containers
 from ....module_utils._storage.derived import is_derived
 from ....module_utils._storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from ....module_utils._storage.fstab import Entry as Line
 from ....module_utils._storage.fstab import plain_source, read_entries, without_escapes
-from ....module_utils._storage.lvm import mapper_node
 from ....module_utils._storage.mdadm_conf import ArrayLine, mdadm_uuid, read_arrays
 from ....module_utils._storage.options.words import NOTHING, of_every_filesystem, words_of
 from ....module_utils._storage.unlock import TANG, TPM2, crypttab_key, crypttab_options
 from .boot_settings import Asked, Memory, Remembered, read_boot_settings, settle, write_boot_settings
 
 Plain = dict[str, t.Any]
-Layout = Mapping[str, t.Any]
-Entry = Mapping[str, t.Any]
+Found = Mapping[str, t.Any]
+"""What disk_layout returned of a file system, a container or an array: its UUID, and where it is mounted."""
 Texts = Mapping[str, str]
 
 MOUNTINFO = "/proc/self/mountinfo"
@@ -78,25 +78,25 @@ class _Known:
         return self.memory.get(kind, {}).get(name)
 
 
-def host_files(layout: Layout, settings: Settings, present: Texts | None = None) -> Plain:
+def host_files(made: Mapping[str, t.Any], settings: Settings, present: Texts | None = None) -> Plain:
     """Return `{mounts, swaps, containers, arrays, boot_settings}`, each with `configured` (and `active`) for what is so already.
 
-    `layout` is what disk_layout returned: `schema`, and with their UUIDs `filesystems`, `containers` and `arrays`. `present` are the texts
-    of the host's files by path. Raises KeyError with the name of what has no UUID.
+    `made` is what disk_layout returned: `schema`, and with their UUIDs `filesystems`, `containers` and `arrays`. `present` are the texts
+    of the host's files by path. Raises KeyError with the name of what has no UUID, and InputError for what is no schema.
     """
     texts = present or {}
-    schema = layout["schema"]
+    layout = layout_of(made["schema"])
     remembers = read_boot_settings(texts.get(BOOT_SETTINGS, ""))
-    known = _Known(settings, texts, remembers, frozenset(_stood_in_for(schema)), frozenset(_after_network(schema)))
-    used = [(entry, _found(layout, "filesystems", entry["device"])) for entry in used_file_systems(schema)]
-    mounted = sorted((pair for pair in used if pair[0]["mount"] != SWAP), key=lambda pair: _depth(pair[0]["mount"]))
+    known = _Known(settings, texts, remembers, frozenset(_stood_in_for(layout)), frozenset(_after_network(layout)))
+    used = [(mount, _found(made, "filesystems", mount.filesystem.device)) for mount in layout.mounts()]
+    mounted = sorted((pair for pair in used if pair[0].path != SWAP), key=lambda pair: _depth(pair[0].path))
     lines = {
-        "mounts": [_mount(entry, found, known) for entry, found in mounted],
-        "swaps": [_swap(entry, found, known) for entry, found in used if entry["mount"] == SWAP],
+        "mounts": [_mount(mount, found, known) for mount, found in mounted],
+        "swaps": [_swap(mount, found, known) for mount, found in used if mount.path == SWAP],
         "containers": [
-            _container(entry, _found(layout, "containers", entry["name"]), _used_on(schema, entry["name"]), known)
-            for entry in _all(layout, "luks")
-            if entry.get("crypttab_enabled", True)
+            _container(container, _found(made, "containers", container.name), _used_on(layout, container), known)
+            for container in layout.containers
+            if container.in_crypttab
         ],
     }
     new = {kind: _to_remember(lines[kind], remembers[kind]) for kind in lines}
@@ -104,11 +104,7 @@ def host_files(layout: Layout, settings: Settings, present: Texts | None = None)
     both = {kind: {**remembers[kind], **{name: one.beside(remembers[kind].get(name)) for name, one in new[kind].items()}} for kind in lines}
     return {
         **{kind: [_without_memory(line) for line in found] for kind, found in lines.items()},
-        "arrays": [
-            _array(entry, _found(layout, "arrays", entry["name"]), texts)
-            for entry in _all(layout, "mds")
-            if entry.get("mdadm_conf_enabled", True)
-        ],
+        "arrays": [_array(array, _found(made, "arrays", array.device), texts) for array in layout.arrays if array.in_mdadm_conf],
         "boot_settings": [
             {
                 **{"path": BOOT_SETTINGS, "text": memory, "configured": memory == write_boot_settings(remembers)},
@@ -130,19 +126,20 @@ def _without_memory(line: Plain) -> Plain:
     return {key: value for key, value in line.items() if key not in ("remember", "remember_as")}
 
 
-def _stood_in_for(schema: Mapping[str, t.Any]) -> Iterable[str]:
+def _stood_in_for(layout: Layout) -> Iterable[str]:
     """Give where an ESP is mounted that has its like on other disks: a start from one of those must not wait for a disk that is gone."""
-    fats = [entry for entry in schema.get("fss") or () if entry["fs_type"] == "vfat" and entry.get("space_id")]
-    copies = {entry["space_id"] for entry in fats if entry.get("mount", NOT_MOUNTED) == NOT_MOUNTED}
-    return [entry["mount"] for entry in fats if entry["space_id"] in copies and entry.get("mount") in ESP_PLACES]
+    fats = [filesystem for filesystem in layout.filesystems if filesystem.type == "vfat"]
+    copies = {filesystem.space for filesystem in fats if filesystem.mount == NOT_MOUNTED}
+    return [filesystem.mount for filesystem in fats if filesystem.space in copies and filesystem.mount in ESP_PLACES]
 
 
 def conflicting_mounts(schema: Mapping[str, t.Any], hardware: Mapping[str, t.Any], root: str, mountinfo: str) -> list[str]:
     """Return the mount points of a schema where something else is mounted: what lies on none of the schema's disks."""
-    own = {str(table.get("disk_id")) for table in schema.get("parteds") or ()}
+    layout = layout_of(schema)
+    own = {disk.id for disk in layout.disks}
     ours = {place for disk in hardware.get("disks") or () if disk.get("id") in own for place in _mountpoints(disk)}
     taken = {without_escapes(fields[4]) for line in mountinfo.split("\n") if len(fields := line.split(" ")) > 4}
-    wanted = [below(root, entry["mount"]) for entry in used_file_systems(schema) if entry["mount"] != SWAP]
+    wanted = [below(root, mount.path) for mount in layout.mounts() if mount.path != SWAP]
     return [place for place in wanted if place in taken and place not in ours]
 
 
@@ -151,39 +148,17 @@ def below(root: str, path: str) -> str:
     return f"{root.rstrip('/')}{path.rstrip('/')}" or "/"
 
 
-def used_file_systems(schema: Mapping[str, t.Any]) -> list[Entry]:
-    """Return the file systems and subvolumes that are mounted, and swap; a subvolume as its file system with a mount of its own."""
-    entries = [entry for entry in schema.get("fss") or () if entry.get("fstab_enabled", True)]
-    return [mount for entry in entries for mount in (entry, *_subvolumes(entry)) if mount.get("mount", NOT_MOUNTED) != NOT_MOUNTED]
+def _used_on(layout: Layout, container: DesiredContainer) -> list[Mount]:
+    """Return what is mounted of a container, and swap: straight on it, or on volumes of a group that it is a part of."""
+    devices = set(layout.devices_above(container.device))
+    return [mount for mount in layout.mounts() if mount.filesystem.device in devices]
 
 
-def _subvolumes(entry: Entry) -> Iterable[Entry]:
-    for subvolume in entry.get("subvolumes") or ():
-        options = mount_options(str(entry.get("fstab_options") or ""), str(subvolume.get("fstab_options") or ""), subvolume["name"])
-        yield {**entry, "mount": subvolume.get("mount", NOT_MOUNTED), "fstab_options": options}
-
-
-def _all(layout: Layout, kind: str) -> Iterable[Entry]:
-    return layout["schema"].get(kind) or ()
-
-
-def _used_on(schema: Mapping[str, t.Any], container: str) -> list[Entry]:
-    """Return the file systems and swap on a container: straight on it, or on volumes of a group that it is a part of."""
-    devices = {f"/dev/mapper/{container}"}
-    groups = {group["name"] for group in schema.get("vgs") or () if devices & set(group.get("pvnames") or ())}
-    for volume in schema.get("lvs") or ():
-        if volume["vgname"] in groups:
-            node = mapper_node(volume["vgname"], volume["name"])
-            devices |= {node, f"/dev/{volume['vgname']}/{volume['name']}", str(volume.get("device") or node)}
-    devices |= {f"/dev/mapper/{other['name']}" for other in schema.get("luks") or () if other["device"] in devices}
-    return [entry for entry in used_file_systems(schema) if entry["device"] in devices]
-
-
-def _found(layout: Layout, kind: str, name: str) -> Entry:
+def _found(made: Mapping[str, t.Any], kind: str, name: str) -> Found:
     """Return what is known of the thing of that name, which is that of its device, or of the container."""
-    for entry in layout.get(kind) or ():
+    for entry in made.get(kind) or ():
         if name in (entry.get("device"), entry.get("name")):
-            return t.cast("Entry", entry)
+            return t.cast("Found", entry)
     raise KeyError(name)
 
 
@@ -196,23 +171,24 @@ def _mountpoints(disk: Mapping[str, t.Any]) -> Iterable[str]:
         yield from part.get("mountpoints") or ()
 
 
-def _mount(entry: Entry, found: Entry, known: _Known) -> Plain:
-    target = below(known.settings.root, entry["mount"])
-    path = entry["mount"] if known.settings.new_system else target
+def _mount(mount: Mount, found: Found, known: _Known) -> Plain:
+    target = below(known.settings.root, mount.path)
+    path = mount.path if known.settings.new_system else target
     there = next((line for line in read_entries(known.texts.get(FSTAB, "")) if _is_line_of(line, path, found, known)), None)
-    new = Line(f"UUID={found['uuid']}", path, entry["fs_type"], passno=_pass(entry))
-    line = _line(new, there, entry, found, known, "mounts", path)
+    new = Line(f"UUID={found['uuid']}", path, mount.filesystem.type, passno=_pass(mount))
+    line = _line(new, there, mount, found, known, "mounts", path)
     return {**line, "target": target, "active": target in (found.get("mountpoints") or ())}
 
 
-def _swap(entry: Entry, found: Entry, known: _Known) -> Plain:
+def _swap(mount: Mount, found: Found, known: _Known) -> Plain:
     there = next((line for line in read_entries(known.texts.get(FSTAB, "")) if line.is_swap and _is_named(line.src, found)), None)
     new = Line(f"UUID={found['uuid']}", NOT_MOUNTED, SWAP)
-    line = _line(new, there, entry, found, known, "swaps", entry["device"])
-    return {**line, "device": entry["device"], "active": SWAP_TARGET in (found.get("mountpoints") or ())}
+    device = mount.filesystem.device
+    line = _line(new, there, mount, found, known, "swaps", device)
+    return {**line, "device": device, "active": SWAP_TARGET in (found.get("mountpoints") or ())}
 
 
-def _line(new: Line, there: Line | None, entry: Entry, found: Entry, known: _Known, kind: str, name: str) -> Plain:
+def _line(new: Line, there: Line | None, mount: Mount, found: Found, known: _Known, kind: str, name: str) -> Plain:
     """Return a line of fstab: what `there` is of it stays, as far as it holds for what is on the device now."""
     remembered, present = known.remembered(kind, name), None
     final = new
@@ -221,7 +197,7 @@ def _line(new: Line, there: Line | None, entry: Entry, found: Entry, known: _Kno
         present = words_of(there.opts) if same else of_every_filesystem(words_of(there.opts))
         final = replace(there, src=there.src if _is_named(there.src, found) else new.src)
         final = final if same else replace(final, fstype=new.fstype, passno=new.passno)
-    settled = settle("fstab", present, remembered, _asked_of_mount(entry, known))
+    settled = settle("fstab", present, remembered, _asked_of_mount(mount, known))
     final = replace(final, opts=",".join(settled.words) or NOTHING)
     return {
         **{key: getattr(final, key) for key in ("src", "path", "fstype", "opts", "dump", "passno")},
@@ -232,74 +208,74 @@ def _line(new: Line, there: Line | None, entry: Entry, found: Entry, known: _Kno
     }
 
 
-def _is_line_of(line: Line, path: str, found: Entry, known: _Known) -> bool:
+def _is_line_of(line: Line, path: str, found: Found, known: _Known) -> bool:
     """Return whether a line is of this mount: of what is on the device now, or of what a plan had there, which nothing has any more."""
     if line.is_swap or (line.path.rstrip("/") or "/") != path:
         return False
     return _is_named(line.src, found) or (not known.settings.new_system and is_derived(plain_source(line.src).removeprefix("UUID=")))
 
 
-def _is_named(source: str, found: Entry) -> bool:
+def _is_named(source: str, found: Found) -> bool:
     """Return whether a source of a table is this device, by a name that nothing else has."""
     return plain_source(source) in {plain_source(name) for name in (f"UUID={found['uuid']}", *(found.get("names") or ()))}
 
 
-def _asked_of_mount(entry: Entry, known: _Known) -> Asked:
+def _asked_of_mount(mount: Mount, known: _Known) -> Asked:
     """Return what is asked of the options of a mount."""
-    schema = [word for word in words_of(str(entry.get("fstab_options") or "")) if word != NOTHING]
+    filesystem = mount.filesystem
+    schema = [word for word in words_of(mount.options) if word != NOTHING]
     # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
-    private = not schema and entry["fs_type"] == "vfat" and entry["mount"] in ESP_PLACES
-    late = entry["device"] in known.after_network and entry["fs_type"] != SWAP
-    follows = [*(["_netdev"] if late else []), *(["nofail"] if _never_waited_for(entry, known) else [])]
+    private = not schema and filesystem.type == "vfat" and mount.path in ESP_PLACES
+    late = filesystem.device in known.after_network and filesystem.type != SWAP
+    follows = [*(["_netdev"] if late else []), *(["nofail"] if _never_waited_for(mount, known) else [])]
     fresh = () if schema else ("umask=0077",) if private else (NOTHING,)
-    return Asked(fresh, tuple(follows), tuple(schema), {_NOFAIL: _given_nofail(entry, known.settings)})
+    return Asked(fresh, tuple(follows), tuple(schema), {_NOFAIL: _given_nofail(mount, known.settings)})
 
 
-def _never_waited_for(entry: Entry, known: _Known) -> bool:
+def _never_waited_for(mount: Mount, known: _Known) -> bool:
     """Return whether it follows from the layout that the start does not wait for a file system."""
-    return entry["mount"] in known.without_waiting or (entry["fs_type"] == SWAP and entry["device"] in known.after_network)
+    return mount.path in known.without_waiting or (mount.filesystem.is_swap and mount.filesystem.device in known.after_network)
 
 
-def _given_nofail(entry: Entry, settings: Settings) -> tuple[str, ...] | None:
+def _given_nofail(mount: Mount, settings: Settings) -> tuple[str, ...] | None:
     if settings.nofail is None:
         return None
-    names = {entry["mount"], entry.get("space_id"), ALL if entry["mount"] != "/" else None}
+    names = {mount.path, mount.filesystem.space, ALL if mount.path != "/" else None}
     return ("nofail",) if names & set(settings.nofail) else ()
 
 
-def _may_fail(entry: Entry, known: _Known) -> bool:
+def _may_fail(mount: Mount, known: _Known) -> bool:
     """Return whether schema or layout have the start not wait for a file system."""
-    return _never_waited_for(entry, known) or "nofail" in words_of(str(entry.get("fstab_options") or ""))
+    return _never_waited_for(mount, known) or "nofail" in words_of(mount.options)
 
 
-def _pass(entry: Entry) -> str:
-    kind = FILESYSTEMS.get(str(entry["fs_type"]))
-    if kind is None or not kind.checked_at_start:
+def _pass(mount: Mount) -> str:
+    if not FILESYSTEMS[mount.filesystem.type].checked_at_start:
         return "0"
-    return "1" if entry["mount"] == "/" else "2"
+    return "1" if mount.path == "/" else "2"
 
 
-def _container(entry: Entry, found: Entry, used: Sequence[Entry], known: _Known) -> Plain:
+def _container(container: DesiredContainer, found: Found, used: Sequence[Mount], known: _Known) -> Plain:
     """Return the line of a container that carries what is `used`: where nothing of that is waited for, it must not be either.
 
     A key that its line has stays, unless another one is asked for: without it the next start would ask somebody who is not there.
     """
-    name, unlock = entry["name"], entry.get("unlock") or ()
+    name, unlock = container.name, container.unlock
     there = next(
         (line for line in read_containers(known.texts.get(CRYPTTAB, "")) if line.name == name and _is_container(line, found)), None
     )
     remembered = known.remembered("containers", name)
     had = there.key_file if there is not None else remembered.key_file if remembered is not None else ""
-    asked_for, origin = _key_asked_for(entry, known.settings)
+    asked_for, origin = _key_asked_for(container, known.settings)
     key_file = asked_for if asked_for is not None else had or NO_KEY
     implied = bool(used) and all(_may_fail(each, known) for each in used)
     asked = Asked(
         fresh=(PLAIN_OPTIONS,),
         layout=(*crypttab_options(unlock, _before_network(used)), *(("nofail",) if implied else ())),
-        schema=tuple(words_of(str(entry.get("crypttab_options") or ""))),
+        schema=tuple(words_of(container.crypttab_options)),
         given={
             _CRYPTTAB_OPTIONS: None if known.settings.crypttab_options is None else tuple(words_of(known.settings.crypttab_options)),
-            _NOFAIL: None if implied else _given_nofail_below(entry, used, known),
+            _NOFAIL: None if implied else _given_nofail_below(container, used, known),
         },
     )
     settled = settle("crypttab", None if there is None else words_of(there.options), remembered, asked)
@@ -317,22 +293,22 @@ def _container(entry: Entry, found: Entry, used: Sequence[Entry], known: _Known)
     }
 
 
-def _is_container(line: Container, found: Entry) -> bool:
+def _is_container(line: Container, found: Found) -> bool:
     return _is_named(line.source, found) or is_derived(plain_source(line.source).removeprefix("UUID="))
 
 
-def _key_asked_for(entry: Entry, settings: Settings) -> tuple[str | None, str]:
+def _key_asked_for(container: DesiredContainer, settings: Settings) -> tuple[str | None, str]:
     """Return the key file that is asked for, and by what; None where none is asked for, and what there is stays.
 
     Where the layout says what opens a container, a key file that made it is none that opens it later.
     """
-    unlock = entry.get("unlock") or ()
-    by_name = settings.key_files.get(entry["name"]) or settings.key_files.get(str(entry.get("space_id")))
+    unlock = container.unlock
+    by_name = settings.key_files.get(container.name) or settings.key_files.get(container.space)
     if by_name:
         return by_name, "key_files"
-    if entry.get("key_file"):
-        return str(entry["key_file"]), "the schema"
-    if TPM2 in {method["method"] for method in unlock}:
+    if container.key_file:
+        return container.key_file, "the schema"
+    if TPM2 in {method.kind for method in unlock}:
         return NO_KEY, "the schema"
     if unlock:
         return crypttab_key(unlock) or None, "the schema"
@@ -340,48 +316,48 @@ def _key_asked_for(entry: Entry, settings: Settings) -> tuple[str | None, str]:
     return (given, "key_file") if given is not None and given != NO_KEY else (None, "")
 
 
-def _given_nofail_below(entry: Entry, used: Sequence[Entry], known: _Known) -> tuple[str, ...] | None:
+def _given_nofail_below(container: DesiredContainer, used: Sequence[Mount], known: _Known) -> tuple[str, ...] | None:
     """Return what the option `nofail` asks of a container: by its own names, or by those of all that is used on it."""
     given = known.settings.nofail
     if given is None:
         return None
-    names = {entry["name"], entry.get("space_id"), *((ALL,) if not used else ())}
+    names = {container.name, container.space, *((ALL,) if not used else ())}
     above = bool(used) and all(_may_fail(each, known) or _given_nofail(each, known.settings) for each in used)
     return ("nofail",) if above or names & set(given) else ()
 
 
-def _before_network(used: Sequence[Entry]) -> bool:
+def _before_network(used: Sequence[Mount]) -> bool:
     """Return whether what is used is opened by the initramfs, which has a network by its own means or none."""
-    return any(entry["mount"] in _OF_INITRAMFS for entry in used)
+    return any(mount.path in _OF_INITRAMFS for mount in used)
 
 
-def _after_network(schema: Mapping[str, t.Any]) -> Iterable[str]:
+def _after_network(layout: Layout) -> Iterable[str]:
     """Give the devices that are there when a server has opened what they lie on. The start must not wait for them before."""
-    for container in schema.get("luks") or ():
-        used = _used_on(schema, container["name"])
-        if TANG in [method["method"] for method in container.get("unlock") or ()] and not _before_network(used):
-            yield from (entry["device"] for entry in used)
+    for container in layout.containers:
+        used = _used_on(layout, container)
+        if TANG in [method.kind for method in container.unlock] and not _before_network(used):
+            yield from (mount.filesystem.device for mount in used)
 
 
-def _array(entry: Entry, found: Entry, texts: Texts) -> Plain:
-    line = ArrayLine(entry["name"], mdadm_uuid(found["uuid"]), str(entry.get("metadata") or "1.2"))
+def _array(array: DesiredArray, found: Found, texts: Texts) -> Plain:
+    line = ArrayLine(array.device, mdadm_uuid(found["uuid"]), array.metadata)
     configured = any(there.uuid == line.uuid for path in MDADM_CONFS for there in read_arrays(texts.get(path, "")))
     return {"name": line.name, "line": line.line, "uuid": line.uuid, "metadata": line.metadata, "configured": configured}
 
 
 def needed_tools(schema: Mapping[str, t.Any]) -> list[str]:
     """Return the commands that a layout takes, in a fixed order."""
-    kinds = [str(entry["fs_type"]) for entry in schema.get("fss") or ()]
-    methods = {method["method"] for container in schema.get("luks") or () for method in container.get("unlock") or ()}
+    layout = layout_of(schema)
+    methods = {method.kind for container in layout.containers for method in container.unlock}
     tools: tuple[tuple[str, t.Any], ...] = (
-        ("sfdisk", schema.get("parteds")),
-        ("mdadm", schema.get("mds")),
-        ("cryptsetup", schema.get("luks")),
+        ("sfdisk", layout.disks),
+        ("mdadm", layout.arrays),
+        ("cryptsetup", layout.containers),
         *((tool, method in methods) for method, tools in _TOOLS_OF_METHODS.items() for tool in tools),
-        ("lvm", schema.get("vgs")),
-        ("thin_check", schema.get("thin_pools")),
-        ("cache_check", schema.get("caches")),
-        ("zpool", schema.get("zpools")),
-        *((f"mkfs.{kind}", kind != SWAP) for kind in sorted(set(kinds))),
+        ("lvm", layout.groups),
+        ("thin_check", layout.pools),
+        ("cache_check", layout.caches),
+        ("zpool", layout.zpools),
+        *((f"mkfs.{kind}", kind != SWAP) for kind in sorted({filesystem.type for filesystem in layout.filesystems})),
     )
     return [tool for tool, wanted in tools if wanted]

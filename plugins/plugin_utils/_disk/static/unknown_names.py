@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ....module_utils._data.errors import suggest
+from ....module_utils._schema.static import layout_of
 from ....module_utils._storage.crypttab import why_no_key_file, why_no_options
-from ....module_utils._storage.filesystems import SWAP
-from .host_files import ALL, used_file_systems
+from ....module_utils._storage.filesystems import NOT_MOUNTED, SWAP
+from .host_files import ALL
 
 Plain = Mapping[str, t.Any]
 
@@ -37,12 +38,13 @@ def unknown_names(schema: Plain, named: Named, accounts: str | None = None) -> l
     `accounts` has a line `user NAME NUMBER` or `group NAME NUMBER` for each of `owner` and `group` that is known; None where it cannot be
     known yet who there will be.
     """
-    used = used_file_systems(schema)
-    mounts = [entry["mount"] for entry in used if entry["mount"] != SWAP]
-    containers = [name for entry in schema.get("luks") or () for name in (entry["name"], entry.get("space_id")) if name]
-    spaces = [str(entry["space_id"]) for entry in used if entry.get("space_id")]
-    swaps = [SWAP for entry in used if entry["mount"] == SWAP]
-    pools = [str(of["mount"]) for pool in schema.get("zpools") or () for of in (pool, *(pool.get("datasets") or ())) if of.get("mount")]
+    layout = layout_of(schema)
+    used = layout.mounts()
+    mounts = [mount.path for mount in used if mount.path != SWAP]
+    containers = [name for container in layout.containers for name in (container.name, container.space)]
+    spaces = [mount.filesystem.space for mount in used]
+    swaps = [SWAP for mount in used if mount.path == SWAP]
+    pools = [dataset.mount for pool in layout.zpools for dataset in (pool.root, *pool.datasets) if dataset.mount != NOT_MOUNTED]
     paths = [str(point["path"]) for point in named.mount_points if not _is_below(str(point["path"]), pools)]
     return [
         *_unknown("nofail", "mount point or space", named.nofail, [*mounts, *spaces, *containers, *swaps, ALL]),

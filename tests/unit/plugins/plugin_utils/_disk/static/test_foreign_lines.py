@@ -14,9 +14,9 @@ BY_CHANCE = "8c2f2a9e-9a4c-4f0e-8a0e-5d4b6e1b7f10"
 
 SCHEMA = {
     "parteds": [{"disk_id": "/dev/disk/by-id/wwn-1"}],
-    "mds": [{"name": "/dev/md/data"}],
+    "mds": [{"name": "/dev/md/data", "level": "raid1", "devices": ["/dev/sda1", "/dev/sdb1"]}],
     "luks": [{"name": "srv-crypt", "device": "/dev/md/data"}],
-    "lvs": [{"vgname": "my-os", "name": "root"}],
+    "lvs": [{"vgname": "my-os", "name": "root", "size": 8}],
     "fss": [
         {"device": "/dev/mapper/srv-crypt", "mount": "/srv", "fs_type": "xfs"},
         {"device": "/dev/disk/by-id/wwn-1-part2", "mount": "/with blank", "fs_type": "ext4"},

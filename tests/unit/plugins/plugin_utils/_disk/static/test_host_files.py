@@ -21,7 +21,7 @@ def entry(device, mount, fs_type="ext4", **more):
 
 LAYOUT = {
     "schema": {
-        "mds": [{"name": "/dev/md/data", "metadata": "1.2"}],
+        "mds": [{"name": "/dev/md/data", "level": "raid1", "devices": ["/dev/sda1", "/dev/sdb1"], "metadata": "1.2"}],
         "luks": [{"name": "srv-crypt", "device": "/dev/md/data", "space_id": "srv"}],
         "fss": [
             entry("/dev/log", "/var/log", fstab_options="nodev,noexec"),
@@ -111,10 +111,10 @@ ENCRYPTED_GROUP = {
         "luks": [{"name": "os-crypt", "device": "/dev/sda2", "space_id": "os"}],
         "pvs": [{"name": "/dev/mapper/os-crypt"}],
         "vgs": [{"name": "o-s", "pvnames": ["/dev/mapper/os-crypt"]}],
-        "lvs": [{"name": "srv", "vgname": "o-s"}, {"name": "log", "vgname": "o-s"}],
+        "lvs": [{"name": "srv", "vgname": "o-s", "size": 8}, {"name": "log", "vgname": "o-s", "size": 8}],
         "fss": [entry("/dev/mapper/o--s-srv", "/srv"), entry("/dev/o-s/log", "/srv/log")],
     },
-    "filesystems": [{"device": "/dev/mapper/o--s-srv", "uuid": "u-srv"}, {"device": "/dev/o-s/log", "uuid": "u-log"}],
+    "filesystems": [{"device": "/dev/mapper/o--s-srv", "uuid": "u-srv"}, {"device": "/dev/mapper/o--s-log", "uuid": "u-log"}],
     "containers": [{"name": "os-crypt", "uuid": "u-luks"}],
 }
 
@@ -197,7 +197,10 @@ def test_a_device_without_uuid_is_named():
 
 
 class TestConflicts:
-    schema = {"parteds": [{"disk_id": "one"}], "fss": [entry("/dev/root", "/"), entry("/dev/srv", "/srv"), entry("/dev/x", "/with blank")]}
+    schema = {
+        "parteds": [{"disk_id": "one", "name": "/dev/sda"}],
+        "fss": [entry("/dev/root", "/"), entry("/dev/srv", "/srv"), entry("/dev/x", "/with blank")],
+    }
 
     def conflicts(self, mounted, root="/", disk_id="one"):
         holders = [{"mountpoints": [mounted]}]
@@ -216,7 +219,10 @@ class TestConflicts:
 
 def test_tools_follow_from_what_is_made():
     assert needed_tools({}) == []
-    assert needed_tools({"parteds": [{}], "vgs": [{}], **{"fss": [entry("/a", "/", "xfs"), entry("/b", "swap", "swap")]}}) == [
+    group = {"pvs": [{"name": "/dev/sda1"}], "vgs": [{"name": "os", "pvnames": ["/dev/sda1"]}]}
+    assert needed_tools(
+        {"parteds": [{"name": "/dev/sda"}], **group, "fss": [entry("/dev/a", "/", "xfs"), entry("/dev/b", "swap", "swap")]}
+    ) == [
         "sfdisk",
         "lvm",
         "mkfs.xfs",

@@ -17,7 +17,14 @@ SCHEMA = {
         {"device": "/dev/sda3", "mount": "swap", "fs_type": "swap", "space_id": "swapping"},
         {"device": "/dev/sda4", "mount": "none", "fs_type": "vfat", "space_id": "esp"},
     ],
-    "zpools": [{"name": "tank", "mount": "none", "datasets": [{"name": "pg", "mount": "/pg"}, {"name": "pg/wal"}]}],
+    "zpools": [
+        {
+            "name": "tank",
+            "vdevs": [{"type": "stripe", "devices": ["/dev/sdb1"]}],
+            "mount": "none",
+            "datasets": [{"name": "pg", "mount": "/pg"}, {"name": "pg/wal"}],
+        }
+    ],
 }
 ACCOUNTS = "tool /usr/bin/tar\nuser www-data 33\ngroup staff 50\n### /etc/fstab"
 
