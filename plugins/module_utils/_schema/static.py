@@ -206,7 +206,7 @@ def _physical_volume(item: Entry) -> DesiredPhysicalVolume:
 
 def _group(item: Entry, physical: t.Mapping[str, DesiredPhysicalVolume]) -> DesiredGroup:
     for device in item["pvnames"]:
-        if device not in physical and item.is_right("pvnames"):
+        if device and device not in physical:
             item.mistake("pvnames", f"{device} is not one of pvs")
     found = tuple(physical[device] for device in item["pvnames"] if device in physical)
     extent = item["extent_size"]

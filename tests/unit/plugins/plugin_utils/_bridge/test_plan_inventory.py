@@ -174,7 +174,7 @@ def test_all_mistakes_are_told_at_once():
         "numa[1].cpu",
         "numa[1].cpus",
         "plan.schema.lvs[0].size",
-        "plan.schema.vgs[0].pvnames[0]",
+        "plan.schema.vgs[0].pvnames",
         "plan.schema.vgs[0].pvnames[1]",
         "volume_groups[0]",
         "limits.VCPUS",

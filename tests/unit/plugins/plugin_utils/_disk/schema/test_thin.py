@@ -241,7 +241,7 @@ def test_installers_make_it_or_say_that_they_cannot() -> None:
     ("changes", "said"),
     [
         ({"vgname": "other"}, "plan.schema.thin_pools[0].vgname: there is no vg other"),
-        ({"chunk_size": 100}, "plan.schema.thin_pools[0].chunk_size: is 100; must be a multiple of 64 KiB"),
+        ({"chunk_size": 100}, "plan.schema.thin_pools[0].chunk_size: must be a multiple of 64 KiB up to 1048576, not 100"),
         ({"name": "p"}, "plan.schema.lvs[1].pool: there is no thin pool pool in vg0"),
     ],
 )
