@@ -44,7 +44,10 @@ class _Device:
 
 
 def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
-    """Return the volume groups of a plan of `disk_plan`, in its order; what cannot be read is added to `mistakes`."""
+    """Return the volume groups of a plan of `disk_plan`, in its order; what cannot be read is added to `mistakes`.
+
+    With mistakes the groups have their names only, for what else names groups to be checked against.
+    """
     schema = plan.get("schema") if isinstance(plan, Mapping) else None
     if not isinstance(schema, Mapping):
         mistakes.add("plan.schema", "is missing; give a plan as bareon.allocator.disk_plan returns it, of one host")
@@ -52,7 +55,9 @@ def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
     wrong = Mistakes()
     layout = read_layout(schema, "plan.schema", wrong)
     mistakes.extend(wrong.found())
-    return [] if wrong else [_planned(group, layout, mistakes) for group in layout.groups]
+    if wrong:
+        return [PlannedGroup(group.name, 0, frozenset()) for group in layout.groups]
+    return [_planned(group, layout, mistakes) for group in layout.groups]
 
 
 def _planned(group: DesiredGroup, layout: Layout, mistakes: Mistakes) -> PlannedGroup:
