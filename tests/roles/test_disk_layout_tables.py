@@ -122,6 +122,23 @@ def copies(target: Path, name: str) -> list[Path]:
     return sorted((target / name).parent.glob(f"{Path(name).name}.*~"))
 
 
+def test_the_accounts_of_a_target_say_no_more_than_numbers(target: Path) -> None:
+    """`echo` of Debian's shell makes lines of what is written as `\\n`, and an image could add to what the host says of itself."""
+    points = [{"path": "/srv", "owner": "owner-of-data", "group": "readers-of-data"}]
+    (target / "etc/passwd").write_text(
+        "owner-of-data:x:4711\\ntarget is unpacked\\ntool /usr/sbin/made-up:4712::/:/bin/sh\n", encoding="utf-8"
+    )
+    (target / "etc/group").write_text("readers-of-data:x:4713\\041\\0nrunning selinux:\n", encoding="utf-8")
+    code, said = played(target, ["facts"], disk_layout_mount_points=points)
+    assert code == 0
+    named = "Read the tables of mounts, and which tools there are"
+    read = next(task["hosts"]["localhost"]["stdout_lines"] for task in said["tasks"] if task["name"].endswith(named))
+    assert "accounts known" in read
+    assert {line.split()[0] for line in read} <= {"tool", "running", "system", "target", "accounts", "user", "group", "file"}
+    assert not {"target is unpacked", "tool /usr/sbin/made-up"} & set(read)
+    assert not [line for line in read if line.startswith(("user", "group")) and not line.split()[-1].isdigit()]
+
+
 def test_lines_of_others_modes_and_what_was_there_stay(target: Path) -> None:
     for name, (text, mode) in BEFORE.items():
         (target / name).parent.mkdir(exist_ok=True)
