@@ -50,8 +50,11 @@ def text_before(path: Path) -> str | None:
         if error.errno in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
             return None
         raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
     with open(handle, encoding="utf-8", errors="replace") as file:
-        return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
+        return file.read()
 
 
 def create_file(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> None:

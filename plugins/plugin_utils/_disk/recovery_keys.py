@@ -68,9 +68,11 @@ class Folder:
             return None
         except OSError as error:
             raise Refused(f"{file} cannot be read: {error.strerror}; it should be a recovery key of an interrupted run") from error
-        with open(handle, encoding="utf-8", errors="replace") as opened:
-            found = os.fstat(opened.fileno())
-            text = opened.read(1024).removesuffix("\n") if stat.S_ISREG(found.st_mode) else ""
+        try:
+            found = os.fstat(handle)
+            text = os.read(handle, 1024).decode(errors="replace").removesuffix("\n") if stat.S_ISREG(found.st_mode) else ""
+        finally:
+            os.close(handle)
         if not is_recovery_key(text):
             raise Refused(f"{file} has no recovery key, although its name is that of one that an interrupted run has left; remove it")
         if found.st_uid != os.geteuid():

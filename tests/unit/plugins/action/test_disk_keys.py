@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
+import socket
 import stat
 import typing as t
 from pathlib import Path
@@ -65,7 +67,7 @@ class Host:
 def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
     """Return a function that runs the action on a host."""
 
-    def run(task: Task, host: Host | None = None, name: str = "db1.example") -> Plain:
+    def run(task: Task, host: Host | None = None, name: str = "db1.example", **variables: t.Any) -> Plain:
         found = object.__new__(ActionModule)
         found._task = task
         monkeypatch.setattr(ActionModule.__mro__[1], "run", lambda self, tmp=None, task_vars=None: {})
@@ -75,7 +77,7 @@ def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
             return answering(self, **how)
 
         monkeypatch.setattr(ActionModule, "_execute_module", execute)
-        return found.run(task_vars={"inventory_hostname": name})
+        return found.run(task_vars={"inventory_hostname": name, **variables})
 
     return run
 
@@ -241,6 +243,31 @@ def test_a_waiting_file_that_is_none_of_ours_is_refused(action, tmp_path: Path, 
     assert result["failed"]
     assert str(file) in result["msg"]
     assert host.parts == []
+
+
+@pytest.mark.parametrize("planted", ["folder", "pipe", "socket"])
+def test_what_is_no_file_in_the_place_of_a_waiting_key_is_refused(action, tmp_path: Path, planted: str) -> None:
+    file = tmp_path / "db1.example.data%2F1.new"
+    if planted == "socket":
+        with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(tmp_path):
+            server.bind(file.name)
+    else:
+        {"folder": file.mkdir, "pipe": lambda: os.mkfifo(file)}[planted]()
+    host = Host()
+    result = action(Task(recovery_key_directory=str(tmp_path)), host)
+    assert result["failed"]
+    assert str(file) in result["msg"]
+    assert host.parts == []
+
+
+def test_a_host_with_facts_that_have_names_of_options_is_not_asked(action, tmp_path: Path) -> None:
+    host = Host()
+    facts = {"ansible_facts": {"bareon_recovery_key_directory": "/elsewhere"}}
+    result = action(Task(recovery_key_directory=str(tmp_path)), host, **facts)
+    assert result["failed"]
+    assert "db1.example.ansible_facts.bareon_recovery_key_directory" in result["msg"]
+    assert host.parts == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_waiting_key_that_others_can_read_is_refused(action, tmp_path: Path) -> None:
