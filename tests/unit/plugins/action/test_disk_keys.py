@@ -270,6 +270,22 @@ def test_a_host_with_facts_that_have_names_of_options_is_not_asked(action, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_opens_a_container_is_what_the_schema_lists_and_not_what_a_host_says(action, tmp_path: Path) -> None:
+    own = [{"method": "recovery"}]
+    schema = {"luks": [{"name": "data/1", "unlock": [{"method": "passphrase"}]}, {"name": "logs", "unlock": own}, {"name": "bare"}]}
+    told = [{"name": "data/1", "device": "/dev/sda1", "unlock": own}, {"name": "logs", "device": "/dev/sda2", "unlock": []}]
+    host = Host(begin={**BEGIN, "recovery_needed": []})
+    result = action(Task(recovery_key_directory=str(tmp_path), containers=told, schema=schema), host)
+    assert not result.get("failed")
+    assert [one["unlock"] for one in host.given[0]["containers"]] == [[{"method": "passphrase"}], own]
+    assert "schema" not in host.given[0]
+    for name in ("data/1", "bare", "unknown", None, ["x"]):
+        host = Host(begin={**BEGIN, "recovery_needed": [name]})
+        asked = [{"name": name, "device": "/dev/sda1", "unlock": own}] if name != "data/1" else told
+        assert action(Task(recovery_key_directory=str(tmp_path), containers=asked, schema=schema), host)["failed"], name
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_waiting_key_that_others_can_read_is_refused(action, tmp_path: Path) -> None:
     file = tmp_path / "db1.example.data%2F1.new"
     file.write_text(f"{new_recovery_key()}\n")
