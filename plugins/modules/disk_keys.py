@@ -378,7 +378,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply imp
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_of_node, read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import KEY_ARGUMENTS, KEY_EXCLUSIVE
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.unlock import KEYS_OF_METHODS
 

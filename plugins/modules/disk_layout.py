@@ -439,7 +439,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.form import is_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import KEY_ARGUMENTS, KEY_EXCLUSIVE, key_of
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import KEY_ARGUMENTS, KEY_EXCLUSIVE, key_of
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 
 
@@ -464,7 +464,7 @@ def main() -> t.NoReturn:
     )
     if os.geteuid() != 0:
         module.fail_json(msg="only root can read and change what is on disks; use become")
-    machine = LocalMachine()
+    machine = LocalMachine(key_of(module.params))
     adopting = module.params["adopt"]
     schema = adopted_schema(module, machine) if adopting else explicit_schema(module, machine)
     request = checked_request(module, schema, machine)
@@ -519,8 +519,7 @@ def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
 
 def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine) -> Request:
     """Return what is asked for, or fail with all that is wrong with it."""
-    params = module.params
-    key = key_of(params)
+    params, key = module.params, machine.luks_key
     protections, wrong = read_protections(machine, params["protect"])
     mistakes = [*key.passphrase_problems(), *key.problems(), *wrong, *why_no_timeout(params)]
     try:
@@ -535,7 +534,7 @@ def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine)
         refuse(module, mistakes)
     layout = layout.with_shrinking(params["allow_shrink"])
     wipe = tuple(params["wipe"])
-    return Request(layout, wipe, params["keep_unlisted"], params["fingerprint"], key, params["confirm"], protections)
+    return Request(layout, wipe, params["keep_unlisted"], params["fingerprint"], params["confirm"], protections)
 
 
 def refuse(module: AnsibleModule, mistakes: t.Sequence[str]) -> t.NoReturn:

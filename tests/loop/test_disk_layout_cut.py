@@ -18,9 +18,8 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Request
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.carry_out import carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import FormatLuks
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import FormatLuks
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import salt_of_table, table_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
@@ -183,7 +182,7 @@ def test_keys_show_nowhere_while_they_are_used(loops):
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        carry_out(FormatLuks(disk, "11111111-2222-4333-8444-555555555555", aligned=False), LocalMachine(), Key(key.encode()))
+        FormatLuks(disk, "11111111-2222-4333-8444-555555555555", aligned=False).run(LocalMachine(Key(key.encode())))
     finally:
         done.set()
         watcher.join()

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import FinishPartitions
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.partition_table import finish_partitions
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import FinishPartitions
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, apply, new_disk, run
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
@@ -162,7 +161,7 @@ def test_a_mark_is_written_in_place_as_sfdisk_writes_it(loops: Loops, sector: in
             source.seek(place)
             target.seek(place)
             target.write(source.read(MIB))
-    finish_partitions(FinishPartitions(disk, sector, (2, 3), (str(uuid.UUID(int=2)), str(uuid.UUID(int=3)))), LocalMachine())
+    FinishPartitions(disk, sector, (2, 3), (str(uuid.UUID(int=2)), str(uuid.UUID(int=3)))).run(LocalMachine())
     for number in (2, 3):
         run("sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--part-uuid", other, str(number), str(uuid.UUID(int=number)))
     assert ends_of(disk) == ends_of(other)

@@ -28,8 +28,6 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan impo
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.read_present import read_present
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.carry_out import carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import table_uuid
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
@@ -212,7 +210,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Bed]:
     found.states["empty"] = found.now()
     machine, layout = LocalMachine(), layouts[()]
     for number, step in enumerate(plan_steps(layout, read_present(machine, layout)).steps, start=1):
-        carry_out(step, machine, Key())
+        step.run(machine)
         found.states[f"after step {number}, {type(step).__name__}"] = found.now()
     found.states["finished"] = found.now()
     script = f"label: gpt\nlabel-id: {table_uuid(disk)}\nfirst-lba: 2048\n"

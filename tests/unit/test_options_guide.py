@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import MakeFilesystem
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import MakeFilesystem
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS, least_size, read_make_options
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.mounts import mistakes_in
 from ansible_collections.bareon.allocator.tests.support.host import options_guide

@@ -10,8 +10,8 @@ import typing as t
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from .._steps.kinds import Step
-from .._steps.luks import Key
+from .._steps.key import Key
+from .._steps.step import Described
 from .._storage.unlock import KEY_FILE, PASSPHRASE, RECOVERY, TANG, TPM2, Method
 from .header import KEYS, OTHER, SLOTS, TOKENS, Header, Token
 
@@ -84,6 +84,10 @@ class Present:
     unlocking_slot: t.Optional[int] = None
 
 
+class Step(Described):
+    """A change of the keys in a header."""
+
+
 @dataclass(frozen=True)
 class DropUnfinished(Step):
     """Remove a slot that a run which was cut off left, and then the mark that says so; None for a slot that opens as it should."""
@@ -95,7 +99,7 @@ class DropUnfinished(Step):
 
     @property
     def says(self) -> str:
-        """See Step."""
+        """See Described."""
         what = "the mark" if self.slot is None else f"key slot {self.slot}"
         return f"remove {what} that an interrupted run left in the LUKS container {self.name}"
 
@@ -111,7 +115,7 @@ class Confirm(Step):
 
     @property
     def says(self) -> str:
-        """See Step."""
+        """See Described."""
         return f"confirm that the recovery key in key slot {self.slot} of the LUKS container {self.name} is kept"
 
 
@@ -125,7 +129,7 @@ class Enrol(Step):
 
     @property
     def says(self) -> str:
-        """See Step."""
+        """See Described."""
         return f"add {self.method.words} to the LUKS container {self.name}"
 
 
@@ -141,7 +145,7 @@ class TakeAway(Step):
 
     @property
     def says(self) -> str:
-        """See Step."""
+        """See Described."""
         what = f"key slot{'s' if len(self.slots) > 1 else ''} {', '.join(map(str, self.slots))}" if self.slots else "an empty token"
         return f"remove {what} ({METHOD_WORDS[self.method]}) from the LUKS container {self.name}"
 

@@ -17,7 +17,7 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .._steps.luks import Key
+from .._steps.key import Key
 from .._steps.machine import Machine, StepFailed
 from .._storage.unlock import PASSPHRASE, RECOVERY, TANG, TPM2
 from .changes import Confirm, DropUnfinished, Enrol, Request, TakeAway

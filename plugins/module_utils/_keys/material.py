@@ -12,7 +12,8 @@ import secrets
 import typing as t
 from collections.abc import Mapping
 
-from .._steps.luks import NO_TOKENS, Key
+from .._steps.key import Key
+from .._steps.luks import NO_TOKENS
 from .._steps.machine import Machine, StepFailed
 from .._storage.unlock import Method
 from .jwe import compact, parse_compact

@@ -14,7 +14,7 @@ from .._data.errors import Mistakes
 from .._data.kinds import Anything, Text
 from .._schema.static import SchemaMistakes
 from .._schema.unlock import Unlock
-from .._steps.luks import Key, key_of
+from .._steps.key import Key, key_of
 from .._storage.recovery_key import is_recovery_key
 from .changes import BEGIN, Container, HandOver, Request
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .._steps.kinds import Step
 from .._storage.unlock import RECOVERY, Method
-from .changes import METHOD_WORDS, Confirm, Container, Enrol, Present, Request, TakeAway, plan_changes
+from .changes import METHOD_WORDS, Confirm, Container, Enrol, Present, Request, Step, TakeAway, plan_changes
 from .header import Header
 from .run import Report
 

@@ -14,11 +14,10 @@ import typing as t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from .._steps.kinds import Step
-from .._steps.luks import Key
+from .._steps.key import Key
 from .._steps.machine import Machine, StepFailed
 from .._storage.unlock import KEY_FILE, PASSPHRASE, RECOVERY, TANG, TPM2, Method
-from .changes import BEGIN, Changes, Confirm, Container, DropUnfinished, Enrol, Present, Request, TakeAway, plan_changes, seen_to_open
+from .changes import BEGIN, Changes, Confirm, Container, DropUnfinished, Enrol, Present, Request, Step, TakeAway, plan_changes, seen_to_open
 from .enrol import confirm, drop_unfinished, enrol, path_below, take_away
 from .header import has_header, read_header
 from .material import decrypted, slot_opened, tpm_opens

@@ -13,15 +13,21 @@ import contextlib
 import signal
 import typing as t
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from .._facts.present import Present
 from .._schema.model import Layout
 from .._steps import requirements
-from .._steps.carry_out import carry_out, lacks_key
-from .._steps.kinds import CreateVolumeGroup, ExtendVolumeGroup, Step
-from .._steps.luks import Key, opens
+from .._steps.cache import CACHE_CHECK
+from .._steps.key import NO_KEY
+from .._steps.luks import CRYPTSETUP, lacks_key, opens
+from .._steps.lvm import LVM, JoiningStep
 from .._steps.machine import Machine, StepFailed
+from .._steps.md import MDADM
+from .._steps.needs import Tool
+from .._steps.step import Step
+from .._steps.thin import THIN_CHECK
+from .._steps.zfs import ZPOOL
 from .disks import find_disks
 from .identified import headers
 from .losses import DiskLoss, digest, paragraph, together
@@ -35,10 +41,6 @@ _PARTIAL = (
     "what is closed or stopped must be opened, and what is torn or unknown to the kernel written anew, before it can be examined; "
     "only then are the next steps known"
 )
-
-NEEDING_ALL_WRITTEN = (CreateVolumeGroup, ExtendVolumeGroup)
-"""Steps that make of several devices one. LVM flushes nothing that it writes, so that a power cut could leave a group on one disk, and
-nothing of its physical volume on another."""
 
 _MOST_OPENINGS = 8
 """How often a stack can turn out to have more to open: an array on LUKS on an array is far fewer."""
@@ -55,7 +57,6 @@ class Request:
     wipe: tuple[str, ...] = ()
     keep_unlisted: bool = True
     fingerprint: t.Optional[str] = None
-    key: Key = field(default_factory=Key)
     confirm: t.Optional[str] = None
     protections: tuple[Protection, ...] = ()
 
@@ -142,9 +143,9 @@ def _carry_out_all(
         if stop_asked():
             return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
         try:
-            if isinstance(step, NEEDING_ALL_WRITTEN):
+            if isinstance(step, JoiningStep):
                 machine.flush(disks)
-            carry_out(step, machine, request.key)
+            step.run(machine)
             if _is_last_of_its_kind(plan.steps, position):
                 machine.settle()
             if step is plan.steps[-1]:
@@ -177,13 +178,13 @@ def _refusals(request: Request, machine: Machine, plan: LayoutPlan, known: Seque
     """Return all refusals, first the tools that are missing: what they would have told of the disks is what the others may lack."""
     found = (*plan.refusals, *_unconfirmed(request, plan, known))
     layout = request.layout
-    needed: tuple[tuple[str, Sequence[t.Any]], ...] = (
-        ("pvcreate", layout.groups),
-        ("thin_check", layout.pools),
-        ("cache_check", layout.caches),
-        ("cryptsetup", layout.containers),
-        ("mdadm", layout.arrays),
-        ("zpool", layout.zpools),
+    needed: tuple[tuple[Tool, Sequence[t.Any]], ...] = (
+        (LVM, layout.groups),
+        (THIN_CHECK, layout.pools),
+        (CACHE_CHECK, layout.caches),
+        (CRYPTSETUP, layout.containers),
+        (MDADM, layout.arrays),
+        (ZPOOL, layout.zpools),
     )
     tools = [tool for tool, things in needed if things]
     return (*requirements.missing_tools(machine, tools), *found) if found else ()
@@ -201,7 +202,7 @@ def _unconfirmed(request: Request, plan: LayoutPlan, known: Sequence[DiskLoss]) 
 
 def _missing(request: Request, machine: Machine, present: Present, steps: tuple[Step, ...]) -> tuple[str, ...]:
     lacking = requirements.missing(machine, steps)
-    if any(lacks_key(step, request.key) for step in steps):
+    if any(lacks_key(step, machine.luks_key) for step in steps):
         return (*lacking, "LUKS containers must be made or opened: give luks_key or luks_key_file")
     return (*lacking, *_wrong_keys(request, machine, present))
 
@@ -214,7 +215,7 @@ def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterato
     found, _refusals = find_disks(request.layout, present, request.wipe)
     otherwise = {container.name for container in request.layout.containers if container.unlock}
     for name, node in headers(request.layout, present, found).items():
-        key = request.key.of(name) if name not in otherwise else Key()
+        key = machine.luks_key.of(name) if name not in otherwise else NO_KEY
         try:
             if key.given and not opens(node, machine, key):
                 yield f"the given key of the LUKS container {name} does not open {node}; give the key it was made with"

@@ -13,7 +13,8 @@ from .._facts.present import Present
 from .._facts.stacks import Superblock
 from .._facts.tree import Device, Tree
 from .._schema.model import DesiredArray
-from .._steps.kinds import AddMembers, ReAddMembers, StartArray, Step, StopArray
+from .._steps.md import AddMembers, ReAddMembers, StartArray, StopArray
+from .._steps.step import Step
 from .._storage import overhead
 from .._storage.raid import RaidLevel, data_legs
 from .._storage.units import KIB

@@ -14,44 +14,29 @@ from dataclasses import dataclass
 from .._facts.present import Present
 from .._facts.tree import Device
 from .._schema.model import DesiredArray, DesiredContainer, DesiredFilesystem, DesiredPhysicalVolume, DesiredVolume, DesiredZpool, Layout
-from .._steps.kinds import (
-    AddMembers,
-    AttachCache,
-    ChangeCacheMode,
-    ClearSignatures,
-    CreateArray,
-    CreateCacheVolume,
-    CreateDataset,
+from .._steps.btrfs import CreateSubvolumes, LimitSubvolumes
+from .._steps.cache import AttachCache, ChangeCacheMode, CreateCacheVolume
+from .._steps.filesystem import GrowFilesystem, MakeFilesystem, MakeSwap
+from .._steps.luks import FormatLuks, OpenLuks, ResizeLuks
+from .._steps.lvm import (
     CreateLogicalVolume,
     CreatePhysicalVolume,
-    CreateSubvolumes,
-    CreateThinPool,
-    CreateThinVolume,
     CreateVolumeGroup,
-    CreateZpool,
     ExtendLogicalVolume,
-    ExtendPoolMetadata,
     ExtendVolumeGroup,
-    ExtendZpool,
     FinishLogicalVolumes,
-    FinishPartitions,
-    FormatLuks,
-    GrowArray,
-    GrowFilesystem,
-    LimitSubvolumes,
-    MakeFilesystem,
-    MakeSwap,
     MarkCleared,
-    OpenLuks,
     RemoveLogicalVolume,
-    ResizeLuks,
     ResizePhysicalVolume,
     RewriteGroup,
-    SetProperties,
     ShrinkLogicalVolume,
-    Step,
-    WidenArray,
 )
+from .._steps.md import AddMembers, CreateArray, GrowArray, WidenArray
+from .._steps.partitions import FinishPartitions
+from .._steps.signatures import ClearSignatures
+from .._steps.step import Step
+from .._steps.thin import CreateThinPool, CreateThinVolume, ExtendPoolMetadata
+from .._steps.zfs import CreateDataset, CreateZpool, ExtendZpool, SetProperties
 from .._storage import derived, zfs
 from .._storage.btrfs import outer_first
 from .._storage.filesystems import FILESYSTEMS, SWAP

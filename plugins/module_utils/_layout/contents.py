@@ -18,7 +18,8 @@ from .._facts.present import Present, VolumeGroup, Zpool
 from .._facts.torn import Torn
 from .._facts.tree import Device, Filesystem, Tree
 from .._schema.model import DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
-from .._steps.kinds import OpenLuks, RestoreSuperblock
+from .._steps.filesystem import RestoreSuperblock
+from .._steps.luks import OpenLuks
 from .._storage import zfs
 from .._storage.btrfs import BTRFS
 from .._storage.filesystems import EXT4, FILESYSTEMS

@@ -14,15 +14,12 @@ from dataclasses import dataclass, replace
 from .._facts.signatures import TablePartition
 from .._facts.tree import PARTITION_TABLES, Device, Tree
 from .._schema.model import DesiredPartition
-from .._steps.kinds import ClearGaps, Step, TableEntry, WritePartitionTable
+from .._steps.partitions import ClearGaps, TableEntry, WritePartitionTable, table_regions
+from .._steps.step import Step
 from .._storage import derived
 from .._storage.gpt import partition_node
 from .._storage.units import MIB, in_mib
 from .disks import FoundDisk
-
-_BOOT_CODE = 440
-_LEAST_ENTRIES = 128
-_ENTRY_BYTES = 128
 
 _UNKNOWN = "nothing; the kernel does not know it yet"
 _HALF = "nothing; only its backup is whole"
@@ -166,20 +163,13 @@ def stale_signatures(disk: FoundDisk, tree: Tree) -> tuple[tuple[int, str], ...]
     return tuple(sorted(one for one in found if not any(start <= one[0] < end for start, end in extents)))
 
 
-def table_regions(device: Device, highest: int = 0) -> tuple[tuple[int, int], ...]:
-    """Return where a write of a disk's GPT with partitions up to a number changes bytes, from and to; boot code in front stays."""
-    sector, entries = device.logical_block, max(highest, _LEAST_ENTRIES) * _ENTRY_BYTES
-    room = -(-entries // sector) * sector
-    return (_BOOT_CODE, 2 * sector + room), (device.size // sector * sector - sector - room, device.size)
-
-
 def is_overlaid(disk: FoundDisk, tree: Tree) -> bool:
     """Return whether something else lies in the sectors of a disk's table, or runs on the disk as a whole.
 
     A RAID superblock, a label of LVM or swap is put over a table, and leaves one of its copies. An empty table of ours is not overlaid by
     what runs: what was on the disk before may come back as long as that is not cleared.
     """
-    regions = table_regions(disk.device)
+    regions = table_regions(disk.device.size, disk.device.logical_block)
     inside = any(start <= offset < end for offset, _type in stale_signatures(disk, tree) for start, end in regions)
     return inside or (not is_emptied(disk) and any(child.running for child in _resurrected(disk, tree)))
 

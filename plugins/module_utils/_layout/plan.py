@@ -25,7 +25,10 @@ from dataclasses import dataclass, replace
 from .._facts.present import Present
 from .._facts.tree import Device
 from .._schema.model import Layout
-from .._steps.kinds import MakeFilesystem, MakeSwap, OpenLuks, StartArray, Step
+from .._steps.filesystem import MakeFilesystem, MakeSwap
+from .._steps.luks import OpenLuks
+from .._steps.md import StartArray
+from .._steps.step import Step
 from .arrays import array_growth, array_of, overwritten_in
 from .build import Site, building_steps, removals
 from .clashes import identity_notes

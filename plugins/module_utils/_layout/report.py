@@ -10,7 +10,7 @@ import re
 import typing as t
 from dataclasses import asdict
 
-from .._steps.kinds import Step
+from .._steps.step import Step
 from .apply import Report, Request
 from .disks import find_disks
 from .identified import identities

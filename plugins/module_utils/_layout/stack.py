@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .._facts.tree import Device
 from .._schema.model import DesiredArray
-from .._steps.kinds import Step
+from .._steps.step import Step
 from .._storage import zfs
 from .partitions import PartitionMatch, Status
 

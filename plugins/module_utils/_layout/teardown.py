@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 from .._facts.present import Present, Zpool, ZpoolPart
 from .._facts.tree import Device, Tree
-from .._steps.kinds import CloseMapping, DeactivateGroup, ExportZpool, ShrinkZpool, Step, StopArray
+from .._steps.luks import CloseMapping
+from .._steps.lvm import DeactivateGroup
+from .._steps.md import StopArray
+from .._steps.step import Step
+from .._steps.zfs import ExportZpool, ShrinkZpool
 from .partitions import describe_one
 
 _ARRAYS = ("raid", "linear", "md")

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from .._facts.present import LogicalVolume, Present, VolumeGroup
 from .._facts.tree import Device
 from .._schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolume, Layout
-from .._steps.kinds import ActivateGroup, Step
+from .._steps.lvm import ActivateGroup
+from .._steps.step import Step
 from .._storage.filesystems import FILESYSTEMS, SWAP
 from .._storage.lvm import CLEARED, UNFINISHED
 from .._storage.thin import metadata_of

@@ -9,33 +9,18 @@ A step that changes an array, a volume group or a ZFS pool writes to all of its 
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .._facts.present import Present
 from .._facts.select import Disk
 from .._facts.tree import Device
 from .._schema.model import Layout
-from .._steps.kinds import (
-    CloseMapping,
-    CreateDataset,
-    CreateZpool,
-    ExportZpool,
-    ExtendZpool,
-    OpenLuks,
-    ResizeLuks,
-    SetProperties,
-    ShrinkZpool,
-    Step,
-)
+from .._steps.step import Step
 from .._storage.btrfs import BTRFS
 from .._storage.gpt import partition_node
-from .._storage.lvm import mapper_node
 from .disks import FoundDisk
 from .protected import Protection, protections_of
 
-_NODES = ("device", "disk", "devices", "members", "spares", "more")
-_ON_POOLS = (CreateZpool, ExtendZpool, ShrinkZpool, CreateDataset, SetProperties, ExportZpool)
 _MOST_STEPS = 5
 
 
@@ -83,16 +68,11 @@ class _Places:
         self.nodes = {partition_node(disk.node, part.number): {disk.device.name} for disk in found for part in disk.desired.partitions}
 
     def written_by(self, step: Step) -> frozenset[str]:
-        """Return the names of the disks that a step writes to. Opening a LUKS container only reads its header."""
-        if isinstance(step, OpenLuks):
-            return frozenset()
-        disks = {disk for field in _NODES for node in _listed(getattr(step, field, ())) for disk in self._on_node(node)}
-        group, name = getattr(step, "group", None), getattr(step, "name", "")
-        if group is not None:
-            return frozenset(disks | self._on_group(group) | self._on_node(mapper_node(group, name)))
-        if isinstance(step, (CloseMapping, ResizeLuks)):
-            return frozenset(self._on_node(f"/dev/mapper/{name}"))
-        return frozenset(disks | self._on_pool(name.partition("/")[0]) if isinstance(step, _ON_POOLS) else disks)
+        """Return the names of the disks that a step writes to."""
+        writes = step.writes()
+        disks = {disk for node in writes.nodes for disk in self._on_node(node)}
+        disks |= self._on_group(writes.group) if writes.group is not None else set()
+        return frozenset(disks | self._on_pool(writes.zpool) if writes.zpool is not None else disks)
 
     def _on_node(self, node: str) -> set[str]:
         """Return the disks of what has a node, and of what is to get it."""
@@ -126,7 +106,3 @@ class _Places:
     def _disks_below(self, name: str) -> Iterator[str]:
         for disk in self.present.disks_below(name):
             yield self.paths[disk].device.name if disk in self.paths else disk
-
-
-def _listed(value: t.Any) -> tuple[str, ...]:
-    return value if isinstance(value, tuple) else (value,) if isinstance(value, str) else ()

@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One change of a host at a time: what kinds there are, what each needs, and how it is carried out and read back.
+"""One change of a host at a time: a file for each technology holds its kinds of steps.
 
-In comes a step, which is data only, and a `Machine`; out comes a changed host, or StepFailed. Nothing here decides what is to be done.
-In reading order: kinds.py, machine.py, whole_file.py and below.py (files of a system, replaced whole),
-requirements.py (tools, packages, the kernel), one file for each subsystem (partition_table.py,
-signatures.py, md.py, luks.py, lvm.py, filesystem.py), carry_out.py.
+A kind is a frozen dataclass that states its data, its words, the tools and abilities of the kernel it needs, the bytes it reaches, where
+it writes, the picture after it, and how it runs on a `Machine` and is verified: out comes a changed host, or StepFailed. Only `run`
+needs a machine. Nothing here decides what is to be done.
+In reading order: key.py and machine.py, needs.py, reach.py and picture.py (what a kind is stated in), step.py (what it has to state), one
+file for each technology (partitions.py, signatures.py, md.py, luks.py, filesystem.py, btrfs.py, lvm.py, thin.py, cache.py, zfs.py),
+requirements.py (what a host lacks for steps), whole_file.py and below.py (files of a system, replaced whole).
 """

@@ -2,21 +2,30 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Carries out the steps on LUKS containers. The key goes to cryptsetup by its standard input or by the name of a file: never as a word."""
+"""LUKS containers. The key goes to cryptsetup by its standard input or by the name of a file: never as a word."""
 
 from __future__ import annotations
 
-import os
 import re
 import typing as t
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from .._facts.present import Present
 from .._storage.overhead import LUKS_HEAD
 from .._storage.units import MIB
-from .._storage.unlock import why_no_key_file, why_no_passphrase
-from .kinds import CloseMapping, FormatLuks, OpenLuks, ResizeLuks
+from .key import Key
 from .machine import CommandFailed, Machine, StepFailed
+from .needs import DEVICE_MAPPER, Ability, Tool
+from .picture import Picture, Piece, changed
+from .reach import Reach, whole_devices
+from .step import Step, Writes
+
+CRYPTSETUP = Tool("cryptsetup", "cryptsetup-bin", "cryptsetup")
+
+HEADER = "LUKS"
+"""The content of a device with a container in pictures."""
+_HEADING = "LUKS mappings"
 
 _SECTOR = 512
 _DATA_START = LUKS_HEAD * MIB
@@ -25,88 +34,164 @@ _WRONG_KEY = 2
 
 NO_TOKENS = "--disable-external-tokens"
 _FIRST_WITH_TOKENS = (2, 4)
-"""From here on cryptsetup asks what a token names (a TPM) before it looks at the key that it is given; NO_TOKENS keeps it from that."""
+"""From here on cryptsetup asks what a token names (a TPM) before it tries the given key; NO_TOKENS keeps it from that."""
 
 
-# What every module that opens containers takes; the doc fragment `keys` describes it.
-KEY_ARGUMENTS: Mapping[str, t.Any] = {
-    "luks_key": {"type": "str", "no_log": True},
-    "luks_key_file": {"type": "path", "no_log": False},
-    "luks_key_files": {"type": "dict", "default": {}, "no_log": False},
-}
-KEY_EXCLUSIVE = ("luks_key", "luks_key_file")
+class _ContainerStep(Step):
+    """A step on a LUKS container, by its name."""
+
+    name: str
+
+    @property
+    def node(self) -> str:
+        """The node of the open container."""
+        return f"/dev/mapper/{self.name}"
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return (CRYPTSETUP,)
+
+
+class _KeyStep(_ContainerStep):
+    """A step that takes the key of its container."""
+
+    def _use_key(self, machine: Machine, options: Sequence[str], arguments: Sequence[str]) -> None:
+        _change_with_key(machine, options, arguments, machine.luks_key.of(self.name))
 
 
 @dataclass(frozen=True)
-class Key:
-    """What opens LUKS containers: a passphrase, or a file on the host whose whole content counts. The passphrase never shows.
+class FormatLuks(_KeyStep):
+    """Write a LUKS2 header with this UUID.
 
-    `files` are files by the names of containers that have keys of their own.
+    `aligned`: the device is an array, whose stripes cryptsetup follows; else data begin at 16 MiB. `name` is that of the container, which
+    selects its key.
     """
 
-    passphrase: bytes = field(default=b"", repr=False)
-    file: t.Optional[str] = None
-    files: Mapping[str, str] = field(default_factory=dict)
+    device: str
+    uuid: str
+    aligned: bool
+    name: str = ""
 
-    @property
-    def given(self) -> bool:
-        """Whether there is a key at all."""
-        return bool(self.passphrase) or self.file is not None
+    words: t.ClassVar[str] = "encrypt {device} (LUKS)"
 
-    def of(self, name: str) -> Key:
-        """Return the key of the container of this name."""
-        return Key(file=self.files[name]) if name in self.files else Key(self.passphrase, self.file)
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.device])
 
-    def problems(self, place: str = "luks_key_file") -> Iterator[str]:
-        """Give what is wrong with the files; `place` is the option that names the one for all containers."""
-        named = {f"{place}s.{name}": file for name, file in self.files.items()}
-        for where, file in {place: self.file, **named}.items():
-            if file is not None and not (isinstance(file, str) and os.path.isfile(file)):
-                yield f"{where}: {file} is not a key file on this host"
-            elif file is not None:
-                found = os.stat(file)
-                says = why_no_key_file(found.st_size, found.st_mode)
-                if says is not None:
-                    yield f"{where}: {file} {says}"
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device,))
 
-    def passphrase_problems(self) -> Iterator[str]:
-        """Give what is wrong with a passphrase that containers are to get; one that they have is used as it is."""
-        says = why_no_passphrase(self.passphrase.decode(errors="surrogatepass"))
-        if says is not None:
-            yield f"luks_key: {says}"
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        return changed(picture, self.device, holds=HEADER)
+
+    def run(self, machine: Machine) -> None:
+        """Write the header, and see that it is there; whether the key opens it shows in the next step, which opens it."""
+        begin = [] if self.aligned else [f"--offset={_DATA_START // _SECTOR}"]
+        words = ["cryptsetup", "luksFormat", "--batch-mode", "--type=luks2", f"--uuid={self.uuid}", *begin]
+        self._use_key(machine, words, [self.device])
+        found = machine.run(["cryptsetup", "luksUUID", self.device])
+        if found is None or found.stdout.strip() != self.uuid:
+            raise StepFailed(f"{self.device} has no LUKS header with the UUID {self.uuid} after it was written")
 
 
-def key_of(params: Mapping[str, t.Any]) -> Key:
-    """Return the key of a module's parameters (KEY_ARGUMENTS)."""
-    return Key((params["luks_key"] or "").encode(errors="surrogatepass"), params["luks_key_file"], params["luks_key_files"])
+@dataclass(frozen=True)
+class OpenLuks(_KeyStep):
+    """Open a LUKS container as `/dev/mapper/NAME`."""
+
+    device: str
+    name: str
+
+    words: t.ClassVar[str] = "open {device} as /dev/mapper/{name}"
+
+    def abilities(self) -> tuple[Ability, ...]:
+        """See Step."""
+        return (DEVICE_MAPPER,)
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.device], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step. Only the header is read."""
+        return Writes()
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        closed = {key: piece for key, piece in picture.items() if not (piece.heading == _HEADING and piece.on == (self.device,))}
+        return {**closed, self.node: mapping_piece(self.name, (self.device,))}
+
+    def run(self, machine: Machine) -> None:
+        """Open the container."""
+        try:
+            self._use_key(machine, ["cryptsetup", "open", "--type=luks"], [self.device, self.name])
+        except CommandFailed as error:
+            if error.code == _WRONG_KEY:
+                raise StepFailed(f"the key does not open {self.device}; give the key it was made with") from error
+            raise
+        machine.wait_for([self.node])
 
 
-def format_luks(step: FormatLuks, machine: Machine, key: Key) -> None:
-    """Write the header, and see that it is there; that the key opens it shows when it is opened, which is the next step."""
-    begin = [] if step.aligned else [f"--offset={_DATA_START // _SECTOR}"]
-    words = ["cryptsetup", "luksFormat", "--batch-mode", "--type=luks2", f"--uuid={step.uuid}", *begin]
-    _with_key(machine, words, [step.device], key.of(step.name))
-    found = machine.run(["cryptsetup", "luksUUID", step.device])
-    if found is None or found.stdout.strip() != step.uuid:
-        raise StepFailed(f"{step.device} has no LUKS header with the UUID {step.uuid} after it was written")
+@dataclass(frozen=True)
+class ResizeLuks(_KeyStep):
+    """Let an open LUKS container take the whole of its device, which has grown."""
+
+    name: str
+
+    words: t.ClassVar[str] = "grow the LUKS mapping {name} to the size of its device"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.node], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.node,))
+
+    def run(self, machine: Machine) -> None:
+        """Let the mapping follow its device. LUKS 2 asks for the key, for the kernel does not give it back."""
+        self._use_key(machine, ["cryptsetup", "resize"], [self.name])
+        machine.settle()
 
 
-def open_luks(step: OpenLuks, machine: Machine, key: Key) -> None:
-    """Open the container."""
-    try:
-        _with_key(machine, ["cryptsetup", "open", "--type=luks"], [step.device, step.name], key.of(step.name))
-    except CommandFailed as error:
-        if error.code == _WRONG_KEY:
-            raise StepFailed(f"the key does not open {step.device}; give the key it was made with") from error
-        raise
-    machine.wait_for([f"/dev/mapper/{step.name}"])
+@dataclass(frozen=True)
+class CloseMapping(_ContainerStep):
+    """Close an open LUKS container; `name` is its device-mapper name."""
+
+    name: str
+
+    words: t.ClassVar[str] = "close the LUKS mapping {name}"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.node])
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.node,))
+
+    def run(self, machine: Machine) -> None:
+        """Close the mapping, which cryptsetup refuses while it is in use."""
+        machine.change(["cryptsetup", "close", self.name])
+        machine.settle()
+
+
+def mapping_piece(name: str, on: tuple[str, ...], holds: str = "") -> Piece:
+    """Return an open container of a picture."""
+    return Piece(_HEADING, (0, name), name, 0, on, holds)
+
+
+def lacks_key(step: Step, key: Key) -> bool:
+    """Return whether the step takes a LUKS key that is not given."""
+    return isinstance(step, _KeyStep) and not key.of(step.name).given
 
 
 def opens(device: str, machine: Machine, key: Key) -> bool:
     """Return whether a key opens the header on a device, the key and not a token; nothing is opened, and nothing changed."""
     words = ["cryptsetup", "open", "--test-passphrase", "--type=luks", *([NO_TOKENS] if _knows_tokens(machine) else [])]
     try:
-        _with_key(machine, words, [device], key)
+        _change_with_key(machine, words, [device], key)
     except CommandFailed as error:
         if error.code == _WRONG_KEY:
             return False
@@ -120,19 +205,7 @@ def _knows_tokens(machine: Machine) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= _FIRST_WITH_TOKENS
 
 
-def resize_luks(step: ResizeLuks, machine: Machine, key: Key) -> None:
-    """Let the mapping follow its device. LUKS 2 asks for the key, for the kernel does not give it back."""
-    _with_key(machine, ["cryptsetup", "resize"], [step.name], key.of(step.name))
-    machine.settle()
-
-
-def close_mapping(step: CloseMapping, machine: Machine) -> None:
-    """Close the mapping, which cryptsetup refuses while it is in use."""
-    machine.change(["cryptsetup", "close", step.name])
-    machine.settle()
-
-
-def _with_key(machine: Machine, options: Sequence[str], arguments: Sequence[str], key: Key) -> None:
+def _change_with_key(machine: Machine, options: Sequence[str], arguments: Sequence[str], key: Key) -> None:
     if not key.given:
         raise StepFailed(f"{options[1]} of {arguments[0]} needs luks_key or luks_key_file")
     machine.change([*options, f"--key-file={key.file or '-'}", *arguments], key.passphrase)

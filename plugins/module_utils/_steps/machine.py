@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .._facts.host import Host, LocalHost, Outcome, find_program, tool_environment
 from .._storage.unlock import why_no_key_file
+from .key import NO_KEY, Key
 
 PATIENCE = 600
 """Seconds after which a command that changes something is given up."""
@@ -58,7 +59,10 @@ class Region(t.NamedTuple):
 
 
 class Machine(Host, t.Protocol):
-    """What a step may ask of a machine beside what a reader may."""
+    """What a step may ask of a machine, in addition to what a reader may."""
+
+    luks_key: Key
+    """What opens the LUKS containers that steps make, open or grow."""
 
     def has(self, tool: str) -> bool:
         """Return whether there is a tool."""
@@ -112,6 +116,12 @@ class Machine(Host, t.Protocol):
 
 class LocalMachine(LocalHost):
     """The machine this runs on."""
+
+    luks_key = NO_KEY
+
+    def __init__(self, luks_key: Key = NO_KEY) -> None:
+        """Take the key of LUKS containers."""
+        self.luks_key = luks_key
 
     def has(self, tool: str) -> bool:
         """See Machine."""

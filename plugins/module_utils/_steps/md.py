@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Carries out the steps on md arrays.
+"""md arrays.
 
 New arrays are built up as md wants it, in the background: with --assume-clean parity would be wrong, and mirrors would answer with one
 half or the other where nothing was written yet.
@@ -11,93 +11,261 @@ half or the other where nothing was written yet.
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from .._facts.stacks import Array, detail_command, members_of, parse_array
-from .kinds import AddMembers, CreateArray, GrowArray, ReAddMembers, StartArray, StopArray, WidenArray
+from .._facts.present import Present
+from .._facts.stacks import detail_command, members_of, parse_array
 from .machine import LONG_PATIENCE, Machine, StepFailed
+from .needs import Ability, Tool, listed_ability
+from .picture import Picture, Piece, changed, holding
+from .reach import Reach, whole_devices
+from .step import Step, Writes
+
+MDADM = Tool("mdadm", "mdadm", "mdadm")
+_MD = listed_ability("md_mod", "/proc/devices", " md", "md arrays")
+
+MEMBER = "member of an array"
+"""The content of members in pictures."""
+_HEADING = "arrays"
 
 _ANY_HOST = "--homehost=any"
 """Recorded in the array: it comes back under its own name whatever the host is called by then."""
 
 
-def create_array(step: CreateArray, machine: Machine) -> None:
-    """Create the array and compare it with what was wanted. Its name, level and identity are in the superblocks."""
-    machine.change(create_command(step))
-    machine.settle()
-    machine.wait_for([step.device])
-    _check(machine, step.device, step.uuid, step.level)
+class ArrayStep(Step):
+    """A step on an array by its node, which all members share."""
+
+    device: str
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return (MDADM,)
 
 
-def create_command(step: CreateArray) -> list[str]:
-    """Return the command that creates an array; what it asks is answered by --run, for its members are cleared."""
-    metadata = [] if step.metadata == "default" else [f"--metadata={step.metadata}"]
-    bitmap = [] if step.level == "raid0" else ["--bitmap=internal"]
-    spares = [f"--spare-devices={len(step.spares)}"] if step.spares else []
-    identity = [f"--name={step.title}", f"--uuid={colons(step.uuid)}", _ANY_HOST]
-    counts = [f"--raid-devices={len(step.members)}", *spares]
-    return [
-        "mdadm",
-        "--create",
-        step.device,
-        "--run",
-        *identity,
-        f"--level={step.level}",
-        *metadata,
-        *bitmap,
-        *counts,
-        *step.members,
-        *step.spares,
-    ]
+@dataclass(frozen=True)
+class CreateArray(ArrayStep):
+    """Create an md array on devices that are cleared.
+
+    `device` is `/dev/md/NAME`, `title` the NAME, `level` as mdadm has it (raid1), `metadata` 1.2, 1.0, 0.90 or default, `uuid` as libblkid
+    writes it (mdadm wants it with colons: fields of 8 hexadecimal digits). Levels other than raid0 get an internal bitmap.
+    """
+
+    device: str
+    title: str
+    level: str
+    members: tuple[str, ...]
+    spares: tuple[str, ...]
+    metadata: str
+    uuid: str
+
+    words: t.ClassVar[str] = "create the array {device}, {level} on {members}"
+
+    @property
+    def says(self) -> str:
+        """See Described."""
+        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "")
+
+    def abilities(self) -> tuple[Ability, ...]:
+        """See Step."""
+        return (_MD,)
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, (*self.members, *self.spares))
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device, *self.members, *self.spares))
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        members = (*self.members, *self.spares)
+        return {**holding(picture, members, MEMBER), self.device: array_piece(self.title, self.level, members)}
+
+    def command(self) -> list[str]:
+        """Return the command; its questions are answered by --run, for the members are cleared."""
+        metadata = [] if self.metadata == "default" else [f"--metadata={self.metadata}"]
+        bitmap = [] if self.level == "raid0" else ["--bitmap=internal"]
+        spares = [f"--spare-devices={len(self.spares)}"] if self.spares else []
+        identity = [f"--name={self.title}", f"--uuid={colons(self.uuid)}", _ANY_HOST]
+        shape = [f"--level={self.level}", *metadata, *bitmap, f"--raid-devices={len(self.members)}", *spares]
+        return ["mdadm", "--create", self.device, "--run", *identity, *shape, *self.members, *self.spares]
+
+    def run(self, machine: Machine) -> None:
+        """Create the array and compare it with the step. Its name, level and identity are in the superblocks."""
+        machine.change(self.command())
+        machine.settle()
+        machine.wait_for([self.device])
+        _check(machine, self.device, self.uuid, self.level)
 
 
-def add_members(step: AddMembers, machine: Machine) -> None:
-    """Add the members, and see that the array has them."""
-    machine.change(["mdadm", "--manage", step.device, "--add", *step.members])
-    _check_members(machine, step.device, step.members)
+class _MemberStep(ArrayStep):
+    """A step that gives members to a running array."""
+
+    members: tuple[str, ...]
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device, *self.members))
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        picture = holding(picture, self.members, MEMBER)
+        array = picture.get(self.device)
+        return changed(picture, self.device, on=(*array.on, *self.members)) if array is not None else picture
+
+    def _check_members(self, machine: Machine) -> None:
+        machine.settle()
+        outcome = machine.run(detail_command(self.device))
+        there = members_of(outcome.stdout) if outcome is not None and outcome.code == 0 else ()
+        lacking = [member for member in self.members if (machine.resolve(member) or member) not in there and member not in there]
+        if lacking:
+            raise StepFailed(f"{self.device} has {', '.join(there) or 'no members'}, but not {', '.join(lacking)}")
 
 
-def re_add_members(step: ReAddMembers, machine: Machine) -> None:
-    """Re-add the members, and see that the array has them. Unlike --add this never makes a new member of one that md does not know."""
-    machine.change(["mdadm", "--manage", step.device, "--re-add", *step.members])
-    _check_members(machine, step.device, step.members)
+@dataclass(frozen=True)
+class AddMembers(_MemberStep):
+    """Add cleared devices to a running array: md builds those up in the background that take places of members, the others stand by."""
+
+    device: str
+    members: tuple[str, ...]
+
+    words: t.ClassVar[str] = "add {members} to the array {device}, for missing members and spares"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step. A new member was cleared before; a spare that comes back is a member."""
+        return whole_devices(present, self.members, keeps=True)
+
+    def run(self, machine: Machine) -> None:
+        """Add the members, and see that the array has them."""
+        machine.change(["mdadm", "--manage", self.device, "--add", *self.members])
+        self._check_members(machine)
 
 
-def widen_array(step: WidenArray, machine: Machine) -> None:
-    """Add the members and give them places of their own, and see that the array has them."""
-    machine.change(["mdadm", "--grow", step.device, f"--raid-devices={step.count}", "--add", *step.members])
-    _check_members(machine, step.device, step.members)
+@dataclass(frozen=True)
+class ReAddMembers(_MemberStep):
+    """Take members back that a running array started without: md brings over to them what was written since."""
+
+    device: str
+    members: tuple[str, ...]
+
+    words: t.ClassVar[str] = "re-add {members} to the array {device}, which started without"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, self.members, keeps=True)
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step. Members that were left out looked like an array of their own, which does not run."""
+        left_out = [key for key, piece in picture.items() if piece.heading == _HEADING and piece.on and set(piece.on) <= set(self.members)]
+        return super().after({key: piece for key, piece in picture.items() if key not in left_out})
+
+    def run(self, machine: Machine) -> None:
+        """Re-add the members, and see that the array has them. Unlike --add this never makes a new member of a device unknown to md."""
+        machine.change(["mdadm", "--manage", self.device, "--re-add", *self.members])
+        self._check_members(machine)
 
 
-def grow_array(step: GrowArray, machine: Machine) -> None:
-    """Let the array take all of its members. md does not do that while it builds up, which can take hours."""
-    # Code 1: there was nothing to wait for.
-    machine.change(["mdadm", "--wait", step.device], patience=LONG_PATIENCE, accepted=(0, 1))
-    machine.change(["mdadm", "--grow", step.device, "--size=max"])
-    machine.settle()
+@dataclass(frozen=True)
+class WidenArray(_MemberStep):
+    """Add cleared devices to a running array, so that it has `count` members: copies of a mirror, or room that md spreads parity over."""
+
+    device: str
+    members: tuple[str, ...]
+    count: int
+
+    words: t.ClassVar[str] = "add {members} to the array {device}, {count} members in all"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, self.members)
+
+    def run(self, machine: Machine) -> None:
+        """Add the members and give them places of their own, and see that the array has them."""
+        machine.change(["mdadm", "--grow", self.device, f"--raid-devices={self.count}", "--add", *self.members])
+        self._check_members(machine)
 
 
-def _check_members(machine: Machine, device: str, members: tuple[str, ...]) -> None:
-    machine.settle()
-    outcome = machine.run(detail_command(device))
-    there = members_of(outcome.stdout) if outcome is not None and outcome.code == 0 else ()
-    lacking = [member for member in members if (machine.resolve(member) or member) not in there and member not in there]
-    if lacking:
-        raise StepFailed(f"{device} has {', '.join(there) or 'no members'}, but not {', '.join(lacking)}")
+@dataclass(frozen=True)
+class GrowArray(ArrayStep):
+    """Let a running array take the whole of its members, which have grown, when md has built it up."""
+
+    device: str
+
+    words: t.ClassVar[str] = "grow the array {device} to the size of its members, when it is built up"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.device], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device,))
+
+    def run(self, machine: Machine) -> None:
+        """Let the array take all of its members. md does not do that while it builds up, which can take hours."""
+        # Code 1: there was nothing to wait for.
+        machine.change(["mdadm", "--wait", self.device], patience=LONG_PATIENCE, accepted=(0, 1))
+        machine.change(["mdadm", "--grow", self.device, "--size=max"])
+        machine.settle()
 
 
-def start_array(step: StartArray, machine: Machine) -> None:
-    """Assemble the array, which mdadm refuses when members that it had are missing."""
-    identity = [f"--uuid={colons(step.uuid)}", _ANY_HOST]
-    machine.change(["mdadm", "--assemble", step.device, *identity, *step.members])
-    machine.settle()
-    machine.wait_for([step.device])
-    _check(machine, step.device, step.uuid, None)
+@dataclass(frozen=True)
+class StartArray(ArrayStep):
+    """Assemble a stopped md array from these members (nodes) under the node `device`; `uuid` is written as libblkid does."""
+
+    device: str
+    members: tuple[str, ...]
+    uuid: str
+
+    words: t.ClassVar[str] = "start the array {device} on {members}"
+
+    def abilities(self) -> tuple[Ability, ...]:
+        """See Step."""
+        return (_MD,)
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, self.members, keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device, *self.members))
+
+    def run(self, machine: Machine) -> None:
+        """Assemble the array, which mdadm refuses when members that it had are missing."""
+        machine.change(["mdadm", "--assemble", self.device, f"--uuid={colons(self.uuid)}", _ANY_HOST, *self.members])
+        machine.settle()
+        machine.wait_for([self.device])
+        _check(machine, self.device, self.uuid, None)
 
 
-def stop_array(step: StopArray, machine: Machine) -> None:
-    """Stop the array; its superblocks stay as they are."""
-    machine.change(["mdadm", "--stop", step.device])
-    machine.settle()
+@dataclass(frozen=True)
+class StopArray(ArrayStep):
+    """Stop a running md array by its node, without touching its members' superblocks."""
+
+    device: str
+
+    words: t.ClassVar[str] = "stop the array {device}"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.device], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device,))
+
+    def run(self, machine: Machine) -> None:
+        """Stop the array; its superblocks stay as they are."""
+        machine.change(["mdadm", "--stop", self.device])
+        machine.settle()
+
+
+def array_piece(title: str, level: str, on: tuple[str, ...], holds: str = "") -> Piece:
+    """Return an array of a picture; its title may have the host's name in front (`host:title`)."""
+    return Piece(_HEADING, (0, title), f"{title.rpartition(':')[2]} {level}", 0, on, holds)
 
 
 def colons(uuid: str) -> str:
@@ -107,13 +275,9 @@ def colons(uuid: str) -> str:
 
 
 def _check(machine: Machine, device: str, uuid: str, level: t.Optional[str]) -> None:
-    array = _read(machine, device)
+    outcome = machine.run(detail_command(device))
+    array = parse_array(outcome.stdout) if outcome is not None and outcome.code == 0 else None
     if array is None:
         raise StepFailed(f"{device} cannot be read back with mdadm --detail")
     if array.uuid != uuid or (level is not None and array.level != level):
         raise StepFailed(f"{device} is {array.level} with the UUID {array.uuid} instead of {level or 'an array'} with {uuid}")
-
-
-def _read(machine: Machine, device: str) -> t.Optional[Array]:
-    outcome = machine.run(detail_command(device))
-    return parse_array(outcome.stdout) if outcome is not None and outcome.code == 0 else None

@@ -2,32 +2,71 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Carries out the clearing of devices that become ours: no signature of whatever was there before may come back to life."""
+"""The clearing of devices that become ours: no signature of previous contents may come back to life."""
 
 from __future__ import annotations
 
+import typing as t
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from .._facts.present import Present
 from .._facts.signatures import parse_signatures, signatures_command
 from .._storage.units import MIB
-from .kinds import ClearSignatures
 from .machine import Machine, Region, StepFailed
-from .partition_table import device_size, ends
+from .needs import Tool
+from .partitions import WIPEFS, device_size, ends
+from .picture import Picture, without_dependents
+from .reach import Reach, whole_devices
+from .step import Step, Writes
 
 _BLOCK = 4096
 _COPIES = (1 * MIB, 2 * MIB, 4 * MIB, 64 * MIB, 256 * 1024**3)
 """Where copies lie that are in neither end: LUKS 2's second header (1, 2, 4 MiB at most), btrfs' superblocks (64 MiB, 256 GiB)."""
 
 
-def clear_signatures(step: ClearSignatures, machine: Machine) -> None:
-    """Clear the devices, which the kernel refuses while anything uses them, and see that nothing is left on any."""
-    machine.change(["wipefs", "--all", "--quiet", *step.devices])
-    for device in step.devices:
-        machine.zero(device, cleared_regions(device_size(machine, device), step.head), exclusively=True)
-    outcome = machine.run(signatures_command(*step.devices))
-    left = parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else None
-    if left is None or left:
-        found = ", ".join(signature.type for signature in left or ())
-        cleared = ", ".join(step.devices)
-        raise StepFailed(f"{cleared} was cleared, but {f'still has {found}' if left else 'cannot be read back'}")
+@dataclass(frozen=True)
+class ClearSignatures(Step):
+    """Remove every signature of devices that are ours and unfinished: wipefs, then zeros over their first `head` bytes and last MiB.
+
+    Gone have to be md superblocks of all versions, PV labels, LUKS headers, a partition table inside it, ZFS labels, btrfs. Members of an
+    array have a longer head: to behind the place where the array's data will begin, for the array would bring back the old contents.
+    Copies farther inside (btrfs at 64 MiB and 256 GiB, LUKS2's second header up to 4 MiB) are cleared as well where a device has room.
+    """
+
+    devices: tuple[str, ...]
+    head: int = MIB
+
+    words: t.ClassVar[str] = "clear old signatures at both ends of {devices}"
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return (WIPEFS,)
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, self.devices)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes(self.devices)
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        left = without_dependents(picture, self.devices)
+        return {key: replace(piece, holds="") if key in self.devices else piece for key, piece in left.items()}
+
+    def run(self, machine: Machine) -> None:
+        """Clear the devices, which the kernel refuses while anything uses them, and see that no signature is left."""
+        machine.change(["wipefs", "--all", "--quiet", *self.devices])
+        for device in self.devices:
+            machine.zero(device, cleared_regions(device_size(machine, device), self.head), exclusively=True)
+        outcome = machine.run(signatures_command(*self.devices))
+        left = parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else None
+        if left is None or left:
+            found = ", ".join(signature.type for signature in left or ())
+            cleared = ", ".join(self.devices)
+            raise StepFailed(f"{cleared} was cleared, but {f'still has {found}' if left else 'cannot be read back'}")
 
 
 def cleared_regions(size: int, head: int = MIB) -> tuple[Region, ...]:

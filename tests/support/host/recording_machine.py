@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import Outcome
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import NO_KEY, Key
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import PATIENCE, CommandFailed, Region
 
 
@@ -32,6 +33,12 @@ class RecordingMachine:
         self.files, self.folders, self.failing = dict(files or {}), dict(folders or {}), dict(failing or {})
         self.tools = None if tools is None else set(tools)
         self.events: list[tuple[t.Any, ...]] = []
+        self.luks_key = NO_KEY
+
+    def with_key(self, key: Key) -> RecordingMachine:
+        """Give the machine the key of LUKS containers."""
+        self.luks_key = key
+        return self
 
     @property
     def commands(self) -> list[str]:

@@ -9,27 +9,41 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import NEEDING_ALL_WRITTEN
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import LayoutPlan
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import (
+    CreateLogicalVolume,
+    CreatePhysicalVolume,
+    CreateVolumeGroup,
+    ExtendLogicalVolume,
+    ExtendVolumeGroup,
+    FinishLogicalVolumes,
+    JoiningStep,
+    MarkCleared,
+    RemoveLogicalVolume,
+    ResizePhysicalVolume,
+    RewriteGroup,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.step import Step
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.thin import CreateThinPool, CreateThinVolume, ExtendPoolMetadata
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import SimulatedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import Mark
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import perform
 
 _UNFLUSHED = (
-    kinds.CreatePhysicalVolume,
-    kinds.ResizePhysicalVolume,
-    kinds.CreateVolumeGroup,
-    kinds.ExtendVolumeGroup,
-    kinds.RewriteGroup,
-    kinds.CreateLogicalVolume,
-    kinds.CreateThinPool,
-    kinds.ExtendPoolMetadata,
-    kinds.CreateThinVolume,
-    kinds.ExtendLogicalVolume,
-    kinds.RemoveLogicalVolume,
-    kinds.MarkCleared,
-    kinds.FinishLogicalVolumes,
+    CreatePhysicalVolume,
+    ResizePhysicalVolume,
+    CreateVolumeGroup,
+    ExtendVolumeGroup,
+    RewriteGroup,
+    CreateLogicalVolume,
+    CreateThinPool,
+    ExtendPoolMetadata,
+    CreateThinVolume,
+    ExtendLogicalVolume,
+    RemoveLogicalVolume,
+    MarkCleared,
+    FinishLogicalVolumes,
 )
 """What LVM's tools do: none of them flushes. All others flush what they write, and with it what is in the cache of the disk."""
 
@@ -52,7 +66,7 @@ class Caches:
             self._flushed[disk] = self._seen[disk] = self._now(disk)
             self._pending[disk] = []
 
-    def note(self, step: kinds.Step) -> None:
+    def note(self, step: Step) -> None:
         """Note what a piece of a step has written."""
         for disk, before in list(self._seen.items()):
             now = self._now(disk)
@@ -79,7 +93,7 @@ def run_until_cut(host: SimulatedHost, plan: LayoutPlan, moment: int, chance: ra
     """Carry out steps up to a moment, flushing as a run does, and cut the power; returns whether the moment came."""
     caches = Caches(host)
     for step in plan.steps:
-        if isinstance(step, NEEDING_ALL_WRITTEN):
+        if isinstance(step, JoiningStep):
             caches.flush(host.media.sizes)
         for _moment in perform(host, step):
             caches.note(step)
@@ -88,7 +102,7 @@ def run_until_cut(host: SimulatedHost, plan: LayoutPlan, moment: int, chance: ra
                 return True
             moment -= 1
         caches.note(step)
-        if isinstance(step, kinds.ClearSignatures):
+        if isinstance(step, ClearSignatures):
             # Zeros go down to the medium, whether there was something else or not.
             caches.flush(host.media.sizes)
     caches.flush(host.media.sizes)

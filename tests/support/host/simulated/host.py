@@ -22,7 +22,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.stacks import Legs, Luks, Superblock
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.torn import Torn
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device, Filesystem, Tree
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import TableEntry
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import TableEntry
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.cache import is_volume, volume_of
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.zfs import Part
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import (

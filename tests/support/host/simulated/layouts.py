@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import TableEntry
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, SimulatedHost, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import DISK_SIZES, SchemaMaker
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
@@ -24,7 +24,7 @@ def new_host():
 def host_with_table(disk="sda", *entries):
     """A host with a foreign table; entries are (number, begin, size, name) in MiB."""
     host = new_host()
-    table = tuple(kinds.TableEntry(number, begin * MIB, size * MIB, LINUX, new_uuid(), name) for number, begin, size, name in entries)
+    table = tuple(TableEntry(number, begin * MIB, size * MIB, LINUX, new_uuid(), name) for number, begin, size, name in entries)
     host.media.write_table(disk, new_uuid(), table)
     host.start_all()
     return host

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import TableEntry
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import TableEntry
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, Group, Raid, SimulatedHost, Volume, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, LUKS_START, MIB, PV_START, Block
 from hypothesis import assume

@@ -10,7 +10,51 @@ import typing as t
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.btrfs import CreateSubvolumes, LimitSubvolumes
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.cache import AttachCache, ChangeCacheMode, CreateCacheVolume
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import (
+    GrowFilesystem,
+    MakeFilesystem,
+    MakeSwap,
+    RestoreSuperblock,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import CloseMapping, FormatLuks, OpenLuks, ResizeLuks
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import (
+    ActivateGroup,
+    CreateLogicalVolume,
+    CreatePhysicalVolume,
+    CreateVolumeGroup,
+    DeactivateGroup,
+    ExtendLogicalVolume,
+    ExtendVolumeGroup,
+    FinishLogicalVolumes,
+    MarkCleared,
+    RemoveLogicalVolume,
+    ResizePhysicalVolume,
+    RewriteGroup,
+    ShrinkLogicalVolume,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import (
+    AddMembers,
+    CreateArray,
+    GrowArray,
+    ReAddMembers,
+    StartArray,
+    StopArray,
+    WidenArray,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import ClearGaps, FinishPartitions, WritePartitionTable
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.step import Step
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.thin import CreateThinPool, CreateThinVolume, ExtendPoolMetadata
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.zfs import (
+    CreateDataset,
+    CreateZpool,
+    ExportZpool,
+    ExtendZpool,
+    SetProperties,
+    ShrinkZpool,
+)
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.lvm import CLEARED, UNFINISHED
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import (
     HALF,
@@ -32,13 +76,13 @@ class Refused(AssertionError):
     """A tool would have failed: the plan is wrong."""
 
 
-def perform(host: SimulatedHost, step: kinds.Step) -> Pieces:
+def perform(host: SimulatedHost, step: Step) -> Pieces:
     """Do a step; every value that is drawn is a moment between two pieces of it."""
     done: Callable[[SimulatedHost, t.Any], Pieces] = _PERFORMERS[type(step)]
     return done(host, step)
 
 
-def carry_out(host: SimulatedHost, step: kinds.Step) -> None:
+def carry_out(host: SimulatedHost, step: Step) -> None:
     """Do a whole step."""
     for _moment in perform(host, step):
         pass
@@ -82,7 +126,7 @@ def _replace_table(host: SimulatedHost, disk: str, uuid: str, entries: tuple[t.A
     yield
 
 
-def _write_table(host: SimulatedHost, step: kinds.WritePartitionTable) -> Pieces:
+def _write_table(host: SimulatedHost, step: WritePartitionTable) -> Pieces:
     name = step.disk.rsplit("/", 1)[-1]
     disk, entries = host.media.disk(name), gpt_entries(*step.entries)
     staying = {} if step.fresh else {entry.number: entry for entry in entries}
@@ -111,7 +155,7 @@ def _write_table(host: SimulatedHost, step: kinds.WritePartitionTable) -> Pieces
     host.assemble(name)
 
 
-def _clear_gaps(host: SimulatedHost, step: kinds.ClearGaps) -> Pieces:
+def _clear_gaps(host: SimulatedHost, step: ClearGaps) -> Pieces:
     name = step.disk.rsplit("/", 1)[-1]
     disk = host.media.disk(name)
     for offset in step.offsets:
@@ -119,7 +163,7 @@ def _clear_gaps(host: SimulatedHost, step: kinds.ClearGaps) -> Pieces:
     yield
 
 
-def _finish_partitions(host: SimulatedHost, step: kinds.FinishPartitions) -> Pieces:
+def _finish_partitions(host: SimulatedHost, step: FinishPartitions) -> Pieces:
     name = step.disk.rsplit("/", 1)[-1]
     table = host.media.table(name)
     _need(table, "no table")
@@ -132,7 +176,7 @@ def _finish_partitions(host: SimulatedHost, step: kinds.FinishPartitions) -> Pie
     yield
 
 
-def _clear_signatures(host: SimulatedHost, step: kinds.ClearSignatures) -> Pieces:
+def _clear_signatures(host: SimulatedHost, step: ClearSignatures) -> Pieces:
     blocks = [_unused(host, device) for device in step.devices]
     for block in blocks:
         host.media.wipe(block)
@@ -146,7 +190,7 @@ def _clear_signatures(host: SimulatedHost, step: kinds.ClearSignatures) -> Piece
 # ---- md and LUKS
 
 
-def _create_array(host: SimulatedHost, step: kinds.CreateArray) -> Pieces:
+def _create_array(host: SimulatedHost, step: CreateArray) -> Pieces:
     _need(step.device not in host.arrays.values(), f"{step.device} is there")
     blocks = [_clean(host, node) for node in (*step.members, *step.spares)]
     for role, block in enumerate(blocks):
@@ -158,7 +202,7 @@ def _create_array(host: SimulatedHost, step: kinds.CreateArray) -> Pieces:
     host.assemble()
 
 
-def _add_members(host: SimulatedHost, step: kinds.AddMembers) -> Pieces:
+def _add_members(host: SimulatedHost, step: AddMembers) -> Pieces:
     """Add members as mdadm does, as spares where it lacks none; md has built them up as soon as they are there."""
     array = host.by_node(step.device)
     there = host.members(host.blocks(), array.uuid)
@@ -185,7 +229,7 @@ def _superblock(host: SimulatedHost, block: Block, array: Block) -> Raid:
     return found
 
 
-def _re_add_members(host: SimulatedHost, step: kinds.ReAddMembers) -> Pieces:
+def _re_add_members(host: SimulatedHost, step: ReAddMembers) -> Pieces:
     """Take members back as mdadm does: it overwrites what they have, and looks at nothing but whose they were."""
     array = host.by_node(step.device)
     for block in [host.by_node(node) for node in step.members]:
@@ -206,36 +250,36 @@ def _without(left_out: dict[str, frozenset[str]], uuid: str, name: str) -> dict[
     return {known: names for known, names in less.items() if names}
 
 
-def _widen_array(host: SimulatedHost, step: kinds.WidenArray) -> Pieces:
+def _widen_array(host: SimulatedHost, step: WidenArray) -> Pieces:
     array = host.by_node(step.device)
     there = host.members(host.blocks(), array.uuid)
     _need(len(there) == there[0][1].members and there[0][1].level == "raid1", f"{step.device} is no whole mirror")
     for block, raid in there:
         host.media.sign(block, MDADM_KIND[raid.metadata], replace(raid, members=step.count))
     yield
-    yield from _add_members(host, kinds.AddMembers(step.device, step.members))
+    yield from _add_members(host, AddMembers(step.device, step.members))
 
 
-def _grow_array(host: SimulatedHost, step: kinds.GrowArray) -> Pieces:
+def _grow_array(host: SimulatedHost, step: GrowArray) -> Pieces:
     array = host.by_node(step.device)
     for block, raid in host.members(host.blocks(), array.uuid):
         host.media.sign(block, MDADM_KIND[raid.metadata], replace(raid, size=block.size))
         yield
 
 
-def _start_array(host: SimulatedHost, step: kinds.StartArray) -> Pieces:
+def _start_array(host: SimulatedHost, step: StartArray) -> Pieces:
     host.arrays[step.uuid] = step.device
     yield
 
 
-def _stop_array(host: SimulatedHost, step: kinds.StopArray) -> Pieces:
+def _stop_array(host: SimulatedHost, step: StopArray) -> Pieces:
     _unused(host, step.device)
     host.arrays = {uuid: node for uuid, node in host.arrays.items() if node != step.device}
     host.left_out = {uuid: names for uuid, names in host.left_out.items() if uuid in host.arrays}
     yield
 
 
-def _format_luks(host: SimulatedHost, step: kinds.FormatLuks) -> Pieces:
+def _format_luks(host: SimulatedHost, step: FormatLuks) -> Pieces:
     block = _clean(host, step.device)
     host.media.write(block, 16384, "crypto_LUKS", (step.uuid, "half"))
     yield
@@ -244,7 +288,7 @@ def _format_luks(host: SimulatedHost, step: kinds.FormatLuks) -> Pieces:
     yield
 
 
-def _open_luks(host: SimulatedHost, step: kinds.OpenLuks) -> Pieces:
+def _open_luks(host: SimulatedHost, step: OpenLuks) -> Pieces:
     block = _unused(host, step.device)
     _need(step.name not in host.mappings, f"{step.name} is there")
     payload, _offsets = host.media.signatures(block)["crypto_LUKS"]
@@ -254,13 +298,13 @@ def _open_luks(host: SimulatedHost, step: kinds.OpenLuks) -> Pieces:
     yield
 
 
-def _close_mapping(host: SimulatedHost, step: kinds.CloseMapping) -> Pieces:
+def _close_mapping(host: SimulatedHost, step: CloseMapping) -> Pieces:
     _unused(host, f"/dev/mapper/{step.name}")
     del host.mappings[step.name], host.mapping_keys[step.name], host.mapping_sizes[step.name]
     yield
 
 
-def _resize_luks(host: SimulatedHost, step: kinds.ResizeLuks) -> Pieces:
+def _resize_luks(host: SimulatedHost, step: ResizeLuks) -> Pieces:
     host.mapping_sizes[step.name] = host.blocks()[host.mappings[step.name]].size - LUKS_START
     yield
 
@@ -283,7 +327,7 @@ def _group(host: SimulatedHost, name: str) -> Group:
     return found[0]
 
 
-def _create_physical_volume(host: SimulatedHost, step: kinds.CreatePhysicalVolume) -> Pieces:
+def _create_physical_volume(host: SimulatedHost, step: CreatePhysicalVolume) -> Pieces:
     host.media.sign(_clean(host, step.device), "LVM2_member", (new_uuid(), None))
     yield
 
@@ -295,7 +339,7 @@ def _extents(host: SimulatedHost, nodes: tuple[str, ...]) -> tuple[tuple[str, in
     return tuple((uuid, (block.size - PV_START) // EXTENT) for block, (uuid, _group) in zip(blocks, signatures))
 
 
-def _create_group(host: SimulatedHost, step: kinds.CreateVolumeGroup) -> Pieces:
+def _create_group(host: SimulatedHost, step: CreateVolumeGroup) -> Pieces:
     _need(all(group.name != step.group for group in host.groups(host.blocks()).values()), f"there is a group {step.group}")
     _need(step.extent == EXTENT, "extents of another size are not simulated")
     group = Group(step.group, new_uuid(), 0, _extents(host, step.devices))
@@ -303,16 +347,16 @@ def _create_group(host: SimulatedHost, step: kinds.CreateVolumeGroup) -> Pieces:
     host.active.add(group.uuid)
 
 
-def _extend_group(host: SimulatedHost, step: kinds.ExtendVolumeGroup) -> Pieces:
+def _extend_group(host: SimulatedHost, step: ExtendVolumeGroup) -> Pieces:
     group = _group(host, step.group)
     yield from _commit(host, replace(group, physical=(*group.physical, *_extents(host, step.devices))))
 
 
-def _rewrite_group(host: SimulatedHost, step: kinds.RewriteGroup) -> Pieces:
+def _rewrite_group(host: SimulatedHost, step: RewriteGroup) -> Pieces:
     yield from _commit(host, _group(host, step.group))
 
 
-def _resize_physical_volume(host: SimulatedHost, step: kinds.ResizePhysicalVolume) -> Pieces:
+def _resize_physical_volume(host: SimulatedHost, step: ResizePhysicalVolume) -> Pieces:
     block = host.by_node(step.device)
     uuid, group = host.media.signatures(block)["LVM2_member"][0]
     group = _group(host, group.name)
@@ -340,7 +384,7 @@ def _with_volume(group: Group, volume: Volume) -> Group:
     return replace(group, volumes=(*(known for known in group.volumes if known.name != volume.name), volume))
 
 
-def _create_volume(host: SimulatedHost, step: kinds.CreateLogicalVolume) -> Pieces:
+def _create_volume(host: SimulatedHost, step: CreateLogicalVolume) -> Pieces:
     group = _group(host, step.group)
     _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
     volume = Volume(step.name, new_uuid(), (UNFINISHED,), _allocate(group, step.size // EXTENT))
@@ -362,7 +406,7 @@ def _with_spare(host: SimulatedHost, group: str, extents: int) -> Pieces:
         yield from _commit(host, _with_volume(known, replace(spare, segments=(*spare.segments, *more))))
 
 
-def _create_pool(host: SimulatedHost, step: kinds.CreateThinPool) -> Pieces:
+def _create_pool(host: SimulatedHost, step: CreateThinPool) -> Pieces:
     group = _group(host, step.group)
     _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
     metadata = step.metadata // EXTENT
@@ -381,7 +425,7 @@ def _create_pool(host: SimulatedHost, step: kinds.CreateThinPool) -> Pieces:
     host.active.add(group.uuid)
 
 
-def _extend_metadata(host: SimulatedHost, step: kinds.ExtendPoolMetadata) -> Pieces:
+def _extend_metadata(host: SimulatedHost, step: ExtendPoolMetadata) -> Pieces:
     yield from _with_spare(host, step.group, step.size // EXTENT)
     group, pool = _group(host, step.group), _volume(host, step.group, step.name)
     more = step.size // EXTENT - pool.metadata
@@ -390,7 +434,7 @@ def _extend_metadata(host: SimulatedHost, step: kinds.ExtendPoolMetadata) -> Pie
     yield from _commit(host, _with_volume(group, larger))
 
 
-def _create_thin_volume(host: SimulatedHost, step: kinds.CreateThinVolume) -> Pieces:
+def _create_thin_volume(host: SimulatedHost, step: CreateThinVolume) -> Pieces:
     group = _group(host, step.group)
     _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
     _need(_volume(host, step.group, step.pool).chunk, f"{step.pool} is no pool")
@@ -399,7 +443,7 @@ def _create_thin_volume(host: SimulatedHost, step: kinds.CreateThinVolume) -> Pi
     host.active.add(group.uuid)
 
 
-def _create_cache(host: SimulatedHost, step: kinds.CreateCacheVolume) -> Pieces:
+def _create_cache(host: SimulatedHost, step: CreateCacheVolume) -> Pieces:
     group = _group(host, step.group)
     _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
     (uuid, _group_there), _offsets = host.media.signatures(host.by_node(step.device))["LVM2_member"]
@@ -410,7 +454,7 @@ def _create_cache(host: SimulatedHost, step: kinds.CreateCacheVolume) -> Pieces:
     host.active.add(group.uuid)
 
 
-def _attach_cache(host: SimulatedHost, step: kinds.AttachCache) -> Pieces:
+def _attach_cache(host: SimulatedHost, step: AttachCache) -> Pieces:
     group, origin, cache = _group(host, step.group), _volume(host, step.group, step.name), _volume(host, step.group, step.cache)
     _need(not origin.cache, f"{step.name} has a cache")
     _need(not host.users(f"dm-{cache.uuid}"), f"{step.cache} is in use")
@@ -419,7 +463,7 @@ def _attach_cache(host: SimulatedHost, step: kinds.AttachCache) -> Pieces:
     yield from _commit(host, replace(group, volumes=(*others, replace(origin, cache=step.cache, mode=step.mode), hidden)))
 
 
-def _change_cache_mode(host: SimulatedHost, step: kinds.ChangeCacheMode) -> Pieces:
+def _change_cache_mode(host: SimulatedHost, step: ChangeCacheMode) -> Pieces:
     group, origin = _group(host, step.group), _volume(host, step.group, step.name)
     _need(origin.cache, f"{step.name} has no cache")
     yield from _commit(host, _with_volume(group, replace(origin, mode=step.mode)))
@@ -429,7 +473,7 @@ def _volume(host: SimulatedHost, group: str, name: str) -> Volume:
     return next(volume for volume in _group(host, group).volumes if volume.name == name)
 
 
-def _extend_volume(host: SimulatedHost, step: kinds.ExtendLogicalVolume) -> Pieces:
+def _extend_volume(host: SimulatedHost, step: ExtendLogicalVolume) -> Pieces:
     group, volume = _group(host, step.group), _volume(host, step.group, step.name)
     if volume.pool:
         yield from _commit(host, _with_volume(group, replace(volume, virtual=step.size)))
@@ -438,7 +482,7 @@ def _extend_volume(host: SimulatedHost, step: kinds.ExtendLogicalVolume) -> Piec
     yield from _commit(host, _with_volume(group, replace(volume, segments=(*volume.segments, *more))))
 
 
-def _shrink_volume(host: SimulatedHost, step: kinds.ShrinkLogicalVolume) -> Pieces:
+def _shrink_volume(host: SimulatedHost, step: ShrinkLogicalVolume) -> Pieces:
     block = host.by_node(step.device)
     _need(block.name not in host.mounts, f"{step.device} is mounted")
     (uuid, size, *more), _offsets = host.media.signatures(block)[step.type]
@@ -453,7 +497,7 @@ def _shrink_volume(host: SimulatedHost, step: kinds.ShrinkLogicalVolume) -> Piec
     yield from _commit(host, _with_volume(group, replace(volume, segments=segments)))
 
 
-def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Pieces:
+def _remove_volume(host: SimulatedHost, step: RemoveLogicalVolume) -> Pieces:
     group = _group(host, step.group)
     lost = {known.name for known in group.volumes if known.uuid in host.lost}
     (named,) = [known for known in group.volumes if known.name == step.name]
@@ -465,18 +509,18 @@ def _remove_volume(host: SimulatedHost, step: kinds.RemoveLogicalVolume) -> Piec
     yield from _commit(host, replace(group, volumes=tuple(known for known in group.volumes if known not in gone)))
 
 
-def _mark_cleared(host: SimulatedHost, step: kinds.MarkCleared) -> Pieces:
+def _mark_cleared(host: SimulatedHost, step: MarkCleared) -> Pieces:
     for name in step.names:
         volume = _volume(host, step.group, name)
         yield from _commit(host, _with_volume(_group(host, step.group), replace(volume, tags=(*volume.tags, CLEARED))))
 
 
-def _finish_volumes(host: SimulatedHost, step: kinds.FinishLogicalVolumes) -> Pieces:
+def _finish_volumes(host: SimulatedHost, step: FinishLogicalVolumes) -> Pieces:
     for name in step.names:
         yield from _commit(host, _with_volume(_group(host, step.group), replace(_volume(host, step.group, name), tags=())))
 
 
-def _deactivate(host: SimulatedHost, step: kinds.DeactivateGroup) -> Pieces:
+def _deactivate(host: SimulatedHost, step: DeactivateGroup) -> Pieces:
     groups = host.groups(host.blocks()).values()
     for group in (group for group in groups if step.uuid == group.uuid or (step.uuid is None and group.name == step.group)):
         own = {f"dm-{volume.uuid}" for volume in group.volumes}
@@ -486,7 +530,7 @@ def _deactivate(host: SimulatedHost, step: kinds.DeactivateGroup) -> Pieces:
     yield
 
 
-def _activate(host: SimulatedHost, step: kinds.ActivateGroup) -> Pieces:
+def _activate(host: SimulatedHost, step: ActivateGroup) -> Pieces:
     group = _group(host, step.group)
     lost = {volume.name for volume in group.volumes if volume.uuid in host.lost}
     wanted = [volume for volume in group.volumes if not step.names or volume.name in step.names]
@@ -498,7 +542,7 @@ def _activate(host: SimulatedHost, step: kinds.ActivateGroup) -> Pieces:
 # ---- filesystems
 
 
-def _make_filesystem(host: SimulatedHost, step: kinds.MakeFilesystem) -> Pieces:
+def _make_filesystem(host: SimulatedHost, step: MakeFilesystem) -> Pieces:
     blocks = [_clean(host, device) for device in (step.device, *step.more)]
     for uuid in (f"{HALF}{step.uuid}", step.uuid):
         for block in blocks:
@@ -506,13 +550,13 @@ def _make_filesystem(host: SimulatedHost, step: kinds.MakeFilesystem) -> Pieces:
             yield
 
 
-def _make_swap(host: SimulatedHost, step: kinds.MakeSwap) -> Pieces:
+def _make_swap(host: SimulatedHost, step: MakeSwap) -> Pieces:
     block = _clean(host, step.device)
     host.media.sign(block, "swap", (step.uuid, block.size))
     yield
 
 
-def _grow_filesystem(host: SimulatedHost, step: kinds.GrowFilesystem) -> Pieces:
+def _grow_filesystem(host: SimulatedHost, step: GrowFilesystem) -> Pieces:
     (uuid, _size, *_subvolumes), _offsets = host.media.signatures(host.by_node(step.device))[step.type]
     for block in _members(host, uuid) if step.several else [host.by_node(step.device)]:
         (uuid, _size, *subvolumes), _offsets = host.media.signatures(block)[step.type]
@@ -524,7 +568,7 @@ def _grow_filesystem(host: SimulatedHost, step: kinds.GrowFilesystem) -> Pieces:
         yield
 
 
-def _restore_superblock(host: SimulatedHost, step: kinds.RestoreSuperblock) -> Pieces:
+def _restore_superblock(host: SimulatedHost, step: RestoreSuperblock) -> Pieces:
     block = _unused(host, step.device)
     (uuid, size, torn), _offsets = host.media.signatures(block)[step.type]
     _need(torn == TORN, f"the superblock on {step.device} is whole")
@@ -538,7 +582,7 @@ def _members(host: SimulatedHost, uuid: str) -> list[Block]:
     return [block for block, signature in found if signature is not None and signature[0][0] == uuid]
 
 
-def _create_subvolumes(host: SimulatedHost, step: kinds.CreateSubvolumes) -> Pieces:
+def _create_subvolumes(host: SimulatedHost, step: CreateSubvolumes) -> Pieces:
     for name in step.names:
         payload, _offsets = host.media.signatures(host.by_node(step.device))["btrfs"]
         _need(name not in dict(payload[2:]), f"there is a subvolume {name}")
@@ -553,7 +597,7 @@ def _set_subvolume(host: SimulatedHost, uuid: str, name: str, limit: int | None)
         host.media.sign(block, "btrfs", (uuid, size, *{**dict(subvolumes), name: limit}.items()))
 
 
-def _limit_subvolumes(host: SimulatedHost, step: kinds.LimitSubvolumes) -> Pieces:
+def _limit_subvolumes(host: SimulatedHost, step: LimitSubvolumes) -> Pieces:
     for name, limit in zip(step.names, step.limits, strict=True):
         (uuid, _size, *subvolumes), _offsets = host.media.signatures(host.by_node(step.device))["btrfs"]
         _need(name in dict(subvolumes), f"there is no subvolume {name}")
@@ -561,7 +605,7 @@ def _limit_subvolumes(host: SimulatedHost, step: kinds.LimitSubvolumes) -> Piece
         yield
 
 
-def _create_zpool(host: SimulatedHost, step: kinds.CreateZpool) -> Pieces:
+def _create_zpool(host: SimulatedHost, step: CreateZpool) -> Pieces:
     blocks = [_clean(host, node) for node in step.devices]
     _need(all(pool.name != step.name for pool in host.present().zpools), f"there is a pool {step.name}")
     guid = new_uuid()
@@ -579,7 +623,7 @@ _UNNAMED = ("cache", "spare")
 """Devices of a pool that do not say which one they are of."""
 
 
-def _parts_of(step: kinds.CreateZpool) -> list[tuple[str, str, tuple[str, ...]]]:
+def _parts_of(step: CreateZpool) -> list[tuple[str, str, tuple[str, ...]]]:
     data = [("", kind, nodes) for kind, nodes in step.vdevs if kind != "stripe"]
     data += [("", kind, (node,)) for kind, nodes in step.vdevs if kind == "stripe" for node in nodes]
     return [*data, *step.parts]
@@ -602,7 +646,7 @@ def _change_vdevs(host: SimulatedHost, pool: str, vdevs: t.Sequence[tuple[str, s
             host.media.wipe(block)
 
 
-def _extend_zpool(host: SimulatedHost, step: kinds.ExtendZpool) -> Pieces:
+def _extend_zpool(host: SimulatedHost, step: ExtendZpool) -> Pieces:
     blocks = [_clean(host, node) for node in step.devices]
     (pool,) = [known for known in host.present().zpools if known.name == step.name]
     there = [(str(vdev.part or ""), vdev.name, vdev.devices) for vdev in pool.vdevs]
@@ -611,7 +655,7 @@ def _extend_zpool(host: SimulatedHost, step: kinds.ExtendZpool) -> Pieces:
     yield
 
 
-def _shrink_zpool(host: SimulatedHost, step: kinds.ShrinkZpool) -> Pieces:
+def _shrink_zpool(host: SimulatedHost, step: ShrinkZpool) -> Pieces:
     (pool,) = [known for known in host.present().zpools if known.name == step.name]
     _need(any(vdev.name == step.vdev and vdev.part is not None for vdev in pool.vdevs), f"{step.vdev} cannot be taken out of {step.name}")
     _change_vdevs(host, step.name, [(str(vdev.part or ""), vdev.name, vdev.devices) for vdev in pool.vdevs if vdev.name != step.vdev], ())
@@ -629,7 +673,7 @@ def _change_datasets(host: SimulatedHost, pool: str, change: Callable[[dict[str,
         host.media.sign(block, "zfs_member", (guid, size, name, count, told, vdevs))
 
 
-def _create_dataset(host: SimulatedHost, step: kinds.CreateDataset) -> Pieces:
+def _create_dataset(host: SimulatedHost, step: CreateDataset) -> Pieces:
     pool, _slash, dataset = step.name.partition("/")
 
     def change(datasets: dict[str, dict[str, str]]) -> None:
@@ -641,63 +685,63 @@ def _create_dataset(host: SimulatedHost, step: kinds.CreateDataset) -> Pieces:
     yield
 
 
-def _set_properties(host: SimulatedHost, step: kinds.SetProperties) -> Pieces:
+def _set_properties(host: SimulatedHost, step: SetProperties) -> Pieces:
     pool, _slash, dataset = step.name.partition("/")
     for name, value in step.properties:
         _change_datasets(host, pool, lambda datasets, name=name, value=value: datasets[dataset].update({name: value}))  # type: ignore[misc]
         yield
 
 
-def _export_zpool(host: SimulatedHost, step: kinds.ExportZpool) -> Pieces:
+def _export_zpool(host: SimulatedHost, step: ExportZpool) -> Pieces:
     host.zpools -= {pool.guid for pool in host.present().zpools if pool.name == step.name}
     yield
 
 
-_PERFORMERS: dict[type[kinds.Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
-    kinds.WritePartitionTable: _write_table,
-    kinds.ClearGaps: _clear_gaps,
-    kinds.ClearSignatures: _clear_signatures,
-    kinds.FinishPartitions: _finish_partitions,
-    kinds.CreateArray: _create_array,
-    kinds.AddMembers: _add_members,
-    kinds.ReAddMembers: _re_add_members,
-    kinds.WidenArray: _widen_array,
-    kinds.GrowArray: _grow_array,
-    kinds.StartArray: _start_array,
-    kinds.StopArray: _stop_array,
-    kinds.FormatLuks: _format_luks,
-    kinds.OpenLuks: _open_luks,
-    kinds.CloseMapping: _close_mapping,
-    kinds.ResizeLuks: _resize_luks,
-    kinds.CreatePhysicalVolume: _create_physical_volume,
-    kinds.ResizePhysicalVolume: _resize_physical_volume,
-    kinds.CreateVolumeGroup: _create_group,
-    kinds.ExtendVolumeGroup: _extend_group,
-    kinds.RewriteGroup: _rewrite_group,
-    kinds.CreateLogicalVolume: _create_volume,
-    kinds.CreateThinPool: _create_pool,
-    kinds.ExtendPoolMetadata: _extend_metadata,
-    kinds.CreateThinVolume: _create_thin_volume,
-    kinds.CreateCacheVolume: _create_cache,
-    kinds.AttachCache: _attach_cache,
-    kinds.ChangeCacheMode: _change_cache_mode,
-    kinds.ExtendLogicalVolume: _extend_volume,
-    kinds.ShrinkLogicalVolume: _shrink_volume,
-    kinds.RemoveLogicalVolume: _remove_volume,
-    kinds.MarkCleared: _mark_cleared,
-    kinds.FinishLogicalVolumes: _finish_volumes,
-    kinds.DeactivateGroup: _deactivate,
-    kinds.ActivateGroup: _activate,
-    kinds.MakeFilesystem: _make_filesystem,
-    kinds.MakeSwap: _make_swap,
-    kinds.GrowFilesystem: _grow_filesystem,
-    kinds.RestoreSuperblock: _restore_superblock,
-    kinds.CreateSubvolumes: _create_subvolumes,
-    kinds.LimitSubvolumes: _limit_subvolumes,
-    kinds.CreateZpool: _create_zpool,
-    kinds.ExtendZpool: _extend_zpool,
-    kinds.ShrinkZpool: _shrink_zpool,
-    kinds.CreateDataset: _create_dataset,
-    kinds.SetProperties: _set_properties,
-    kinds.ExportZpool: _export_zpool,
+_PERFORMERS: dict[type[Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
+    WritePartitionTable: _write_table,
+    ClearGaps: _clear_gaps,
+    ClearSignatures: _clear_signatures,
+    FinishPartitions: _finish_partitions,
+    CreateArray: _create_array,
+    AddMembers: _add_members,
+    ReAddMembers: _re_add_members,
+    WidenArray: _widen_array,
+    GrowArray: _grow_array,
+    StartArray: _start_array,
+    StopArray: _stop_array,
+    FormatLuks: _format_luks,
+    OpenLuks: _open_luks,
+    CloseMapping: _close_mapping,
+    ResizeLuks: _resize_luks,
+    CreatePhysicalVolume: _create_physical_volume,
+    ResizePhysicalVolume: _resize_physical_volume,
+    CreateVolumeGroup: _create_group,
+    ExtendVolumeGroup: _extend_group,
+    RewriteGroup: _rewrite_group,
+    CreateLogicalVolume: _create_volume,
+    CreateThinPool: _create_pool,
+    ExtendPoolMetadata: _extend_metadata,
+    CreateThinVolume: _create_thin_volume,
+    CreateCacheVolume: _create_cache,
+    AttachCache: _attach_cache,
+    ChangeCacheMode: _change_cache_mode,
+    ExtendLogicalVolume: _extend_volume,
+    ShrinkLogicalVolume: _shrink_volume,
+    RemoveLogicalVolume: _remove_volume,
+    MarkCleared: _mark_cleared,
+    FinishLogicalVolumes: _finish_volumes,
+    DeactivateGroup: _deactivate,
+    ActivateGroup: _activate,
+    MakeFilesystem: _make_filesystem,
+    MakeSwap: _make_swap,
+    GrowFilesystem: _grow_filesystem,
+    RestoreSuperblock: _restore_superblock,
+    CreateSubvolumes: _create_subvolumes,
+    LimitSubvolumes: _limit_subvolumes,
+    CreateZpool: _create_zpool,
+    ExtendZpool: _extend_zpool,
+    ShrinkZpool: _shrink_zpool,
+    CreateDataset: _create_dataset,
+    SetProperties: _set_properties,
+    ExportZpool: _export_zpool,
 }

@@ -21,6 +21,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses im
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import StepFailed
 from ansible_collections.bareon.allocator.plugins.modules import disk_layout
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+from ansible_collections.bareon.allocator.tests.support.host.step_kinds import all_kinds
 from ansible_collections.bareon.allocator.tests.unit.examples.library.pretended_layout import empty_host
 
 DISK = "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"
@@ -56,10 +57,11 @@ ABLE = {"/proc/misc": "device-mapper", "/proc/devices": "9 md"}
 def machine(monkeypatch, tmp_path):
     """A machine with the disks of the schema, all empty, on which nothing happens."""
     found = RecordingMachine(files=ABLE)
-    monkeypatch.setattr(disk_layout, "LocalMachine", lambda: found)
+    monkeypatch.setattr(disk_layout, "LocalMachine", found.with_key)
     monkeypatch.setattr(disk_layout.os, "geteuid", lambda: 0)
     monkeypatch.setattr(layout_run, "read_present", lambda _machine, layout: empty_host(layout))
-    monkeypatch.setattr(layout_run, "carry_out", lambda step, _machine, _key: None)
+    for kind in all_kinds():
+        monkeypatch.setattr(kind, "run", lambda step, _machine: None)
     monkeypatch.setattr(disk_layout, "only_run", lambda command, timeout: only_run(command, timeout, str(tmp_path / "lock")))
     return found
 

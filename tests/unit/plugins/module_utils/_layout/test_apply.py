@@ -19,17 +19,15 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan impo
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import (
-    CreateVolumeGroup,
-    FinishLogicalVolumes,
-    MakeFilesystem,
-    OpenLuks,
-    StopArray,
-)
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import MakeFilesystem
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import NO_KEY, Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import OpenLuks
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import CreateVolumeGroup, FinishLogicalVolumes
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import CommandFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import StopArray
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, simple
+from ansible_collections.bareon.allocator.tests.support.host.step_kinds import all_kinds
 
 STOP = StopArray("/dev/md127")
 GROUP = CreateVolumeGroup("os", ("/dev/sda1",))
@@ -47,24 +45,25 @@ class Run:
         self.looks, self.carried_out = [], []
         monkeypatch.setattr(layout_run, "read_present", self.look)
         monkeypatch.setattr(layout_run, "plan_steps", lambda *_arguments: self.plans.pop(0))
-        monkeypatch.setattr(layout_run, "carry_out", self.carry_out)
+        for kind in all_kinds():
+            monkeypatch.setattr(kind, "run", lambda step, _machine: self.carry_out(step))
         self.machine = RecordingMachine(files={"/proc/misc": "device-mapper", "/proc/devices": "9 md"})
 
     def look(self, _machine, _layout):
         self.looks.append(Present(Tree({}), ()))
         return self.looks[-1]
 
-    def carry_out(self, step, _machine, _key):
+    def carry_out(self, step):
         if step is self.failing:
             raise CommandFailed(["tool", "word"], 5, "its words")
         self.carried_out.append(step)
         self.machine.events.append(("step", step))
 
-    def apply(self, stop=lambda: False, **request):
-        return layout_run.apply(Request(Layout(), **request), self.machine, stop)
+    def apply(self, stop=lambda: False, key=NO_KEY):
+        return layout_run.apply(Request(Layout()), self.machine.with_key(key), stop)
 
-    def foresee(self, **request):
-        return layout_run.foresee(Request(Layout(), **request), self.machine)
+    def foresee(self, key=NO_KEY):
+        return layout_run.foresee(Request(Layout()), self.machine.with_key(key))
 
 
 def test_disks_are_flushed_before_a_group_is_made_of_several_and_before_the_report(monkeypatch):
@@ -88,8 +87,7 @@ def test_steps_are_done_in_their_order_and_looked_at(monkeypatch):
 def test_udev_is_waited_for_before_another_kind_of_step_and_at_the_end(monkeypatch):
     other = MakeFilesystem("/dev/sda3", "xfs", "u", "", ())
     run = Run(monkeypatch, LayoutPlan((GROUP, MAKE, other, STOP)), DONE)
-    run.carry_out = lambda step, machine, _key: machine.events.append(("step", step))
-    monkeypatch.setattr(layout_run, "carry_out", run.carry_out)
+    run.carry_out = lambda step: run.machine.events.append(("step", step))
     run.apply()
     events = [event for event in run.machine.events if event[0] in ("step", "settle")]
     settle = ("settle",)
@@ -157,14 +155,14 @@ def test_a_key_that_does_not_open_what_is_there_is_refused_although_it_is_open(m
     layout, present = encrypted()
     monkeypatch.setattr(layout_run, "read_present", lambda *_arguments: present)
     machine = RecordingMachine(failing={"cryptsetup open --test-passphrase": code})
-    report = layout_run.apply(Request(layout, key=key), machine, lambda: False)
+    report = layout_run.apply(Request(layout), machine.with_key(key), lambda: False)
     assert report.done == ()
     assert (report.problem is None) if said is None else (said in str(report.problem))
     file = key.of("keys-crypt").file or "-"
     tested = [f"cryptsetup open --test-passphrase --type=luks --disable-external-tokens --key-file={file} /dev/sda1"] if key.given else []
     assert machine.commands == tested
     assert list(machine.given.values()) == ([key.passphrase] if key.passphrase and not key.files else [])
-    seen = layout_run.foresee(Request(layout, key=key), RecordingMachine(failing={"cryptsetup open --test-passphrase": code}))
+    seen = layout_run.foresee(Request(layout), RecordingMachine(failing={"cryptsetup open --test-passphrase": code}).with_key(key))
     assert any(said in note for note in seen.notes) if said else seen.notes == ()
 
 

@@ -15,7 +15,26 @@ from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree impor
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.preview import after, picture_of, render
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import GrowFilesystem, RestoreSuperblock
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import ResizeLuks
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import (
+    CreateVolumeGroup,
+    ExtendLogicalVolume,
+    RemoveLogicalVolume,
+    ResizePhysicalVolume,
+    RewriteGroup,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import (
+    AddMembers,
+    CreateArray,
+    GrowArray,
+    ReAddMembers,
+    StartArray,
+    StopArray,
+    WidenArray,
+)
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import FinishPartitions, TableEntry, WritePartitionTable
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import check_data, write_data
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, TORN, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
@@ -98,7 +117,7 @@ def test_what_shrank_by_half_is_completed_or_grows_back():
     next(performer, None)
     assert plan(host, maker.schema, allow_shrink=["vg0/old"]).steps == (step,)
     maker.schema["lvs"][0]["size"] = whole
-    assert [type(one) for one in plan(host, maker.schema).steps] == [kinds.GrowFilesystem]
+    assert [type(one) for one in plan(host, maker.schema).steps] == [GrowFilesystem]
 
 
 @pytest.mark.parametrize(("fs_type", "encrypted"), [("xfs", False), ("ext4", True)])
@@ -129,7 +148,7 @@ def test_another_filesystem_is_refused_and_made_where_it_may_be():
     assert "/dev/mapper/vg0-data holds xfs, but btrfs is wanted" in text
     steps = plan(host, maker.schema, wipe=["sda"]).steps
     assert [type(step).__name__ for step in steps][:3] == ["RemoveLogicalVolume", "WritePartitionTable", "WritePartitionTable"]
-    assert not any(isinstance(step, kinds.CreateVolumeGroup) for step in steps)
+    assert not any(isinstance(step, CreateVolumeGroup) for step in steps)
 
 
 def test_a_partition_gets_a_flag_when_its_entry_is_written_anew():
@@ -154,7 +173,7 @@ def test_a_partition_grows_only_into_free_room():
     assert write.summary == ("1: root grows from 100 MiB to 150 MiB",)
     assert (grow.type, grow.device, grow.mountpoint) == ("ext4", "/dev/sda1", None)
     entries = host.media.table("sda")
-    mine = kinds.TableEntry(7, 120 * MIB, 50 * MIB, LINUX, new_uuid(), "mine")
+    mine = TableEntry(7, 120 * MIB, 50 * MIB, LINUX, new_uuid(), "mine")
     host.media.write_table("sda", entries[1], (*entries[2], mine))
     host.start_all()
     assert "partition 7 'mine' (50 MiB) is in the way of root" in refusal(host, maker.schema)
@@ -184,7 +203,7 @@ def test_a_btrfs_grows_only_to_what_kernels_let_it_grow_to(content):
     assert f"vg0/x {says} 252 MiB; give it 256 MiB" in text
     assert f"/dev/sda2 {says} 255 MiB; give it 256 MiB" in text
     volume["size"], part["end"] = 256 + overhead, part["begin"] + 256 + overhead
-    assert [step.type for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)] == ["btrfs", "btrfs"]
+    assert [step.type for step in plan(host, maker.schema).steps if isinstance(step, GrowFilesystem)] == ["btrfs", "btrfs"]
 
 
 def test_each_device_of_a_btrfs_that_grows_has_what_kernels_want():
@@ -195,17 +214,17 @@ def test_each_device_of_a_btrfs_that_grows_has_what_kernels_want():
     first["end"] += 100
     assert "not to 200 MiB; give it 256 MiB" in refusal(host, maker.schema)
     second["end"] += 100
-    assert plan(host, maker.schema).steps[-1] == kinds.GrowFilesystem("/dev/sda1", "btrfs", None, several=True)
+    assert plan(host, maker.schema).steps[-1] == GrowFilesystem("/dev/sda1", "btrfs", None, several=True)
 
 
 def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them():
     maker, host = maker_on("sda"), new_host()
     maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")
     for step in plan(host, maker.schema).steps:
-        if isinstance(step, kinds.FinishPartitions):
+        if isinstance(step, FinishPartitions):
             break
         carry_out(host, step)
-    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.RewriteGroup, kinds.FinishPartitions]
+    assert [type(step) for step in plan(host, maker.schema).steps] == [RewriteGroup, FinishPartitions]
 
 
 def group_on_mirror(content="pv"):
@@ -232,7 +251,7 @@ def test_an_array_grows_with_its_members_and_what_is_on_it():
         "grow the array /dev/md/m to the size of its members, when it is built up",
         "grow the ext4 on /dev/md/m to the size of its device",
     ]
-    assert [type(step) for step in found.steps[:2]] == [kinds.WritePartitionTable] * 2
+    assert [type(step) for step in found.steps[:2]] == [WritePartitionTable] * 2
     for step in found.steps:
         carry_out(host, step)
     assert plan(host, maker.schema).steps == ()
@@ -245,13 +264,13 @@ def test_volumes_take_what_an_array_below_them_gains(content):
     grow_members(maker, 64)
     maker.schema["lvs"][0]["size"] += 60
     found = plan(host, maker.schema)
-    sealed = [kinds.ResizeLuks] if content == "luks-pv" else []
+    sealed = [ResizeLuks] if content == "luks-pv" else []
     assert [type(step) for step in found.steps[2:]] == [
-        kinds.GrowArray,
+        GrowArray,
         *sealed,
-        kinds.ResizePhysicalVolume,
-        kinds.ExtendLogicalVolume,
-        kinds.GrowFilesystem,
+        ResizePhysicalVolume,
+        ExtendLogicalVolume,
+        GrowFilesystem,
     ]
     for step in found.steps:
         carry_out(host, step)
@@ -277,7 +296,7 @@ def test_an_array_grows_with_its_smallest_member_only():
     maker = group_on_mirror()
     host = installed(maker)
     grow_members(maker, 64, disks=1)
-    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.WritePartitionTable]
+    assert [type(step) for step in plan(host, maker.schema).steps] == [WritePartitionTable]
     maker.schema["lvs"][0]["size"] += 60
     assert "too few" in refusal(host, maker.schema)
 
@@ -314,10 +333,10 @@ def test_a_member_that_failed_is_replaced():
     found = plan(host, maker.schema)
     assert found.losses == ()
     assert [type(step) for step in found.steps] == [
-        kinds.WritePartitionTable,
-        kinds.ClearSignatures,
-        kinds.AddMembers,
-        kinds.FinishPartitions,
+        WritePartitionTable,
+        ClearSignatures,
+        AddMembers,
+        FinishPartitions,
     ]
     assert "add /dev/sdb1 to the array /dev/md/m, for missing members and spares" in [step.says for step in found.steps]
     for step in found.steps:
@@ -352,7 +371,7 @@ def test_a_spare_is_added_and_replaced():
     for _time in range(2):
         found = plan(host, maker.schema)
         assert (found.refusals, found.losses) == ((), ())
-        assert [type(step) for step in found.steps][-2:] == [kinds.AddMembers, kinds.FinishPartitions]
+        assert [type(step) for step in found.steps][-2:] == [AddMembers, FinishPartitions]
         for step in found.steps:
             carry_out(host, step)
         assert plan(host, maker.schema).steps == ()
@@ -378,7 +397,7 @@ def test_a_disk_more_makes_a_mirror_of_three():
     host = installed(maker)
     maker.schema["mds"][0]["devices"].append(maker.partition("sdc", 100, "m"))
     found = plan(host, maker.schema)
-    assert [type(step) for step in found.steps][-2:] == [kinds.WidenArray, kinds.FinishPartitions]
+    assert [type(step) for step in found.steps][-2:] == [WidenArray, FinishPartitions]
     for step in found.steps:
         carry_out(host, step)
     assert plan(host, maker.schema).steps == ()
@@ -423,7 +442,7 @@ def test_a_member_that_came_late_is_taken_back(late, encrypt, events):
     maker = with_a_mirror("sda", "sdb", encrypt=encrypt)
     host = started_without(late, maker, events)
     found = plan(host, maker.schema)
-    assert (found.steps, found.again) == ((kinds.ReAddMembers("/dev/md/m", (f"/dev/{late}1",)),), True)
+    assert (found.steps, found.again) == ((ReAddMembers("/dev/md/m", (f"/dev/{late}1",)),), True)
     assert found.losses == ()
     assert found.steps[0].says == f"re-add /dev/{late}1 to the array /dev/md/m, which started without"
     picture = picture_of(host.present(), ["sda", "sdb"])
@@ -438,8 +457,8 @@ def test_members_that_came_late_are_taken_back_before_the_array_grows():
         table["partitions"][0]["end"] += 50
     (step,) = plan(host, maker.schema).steps
     carry_out(host, step)
-    assert isinstance(step, kinds.ReAddMembers)
-    assert kinds.GrowArray in [type(step) for step in plan(host, maker.schema).steps]
+    assert isinstance(step, ReAddMembers)
+    assert GrowArray in [type(step) for step in plan(host, maker.schema).steps]
     finished(host, maker)
 
 
@@ -459,7 +478,7 @@ def test_an_older_state_of_an_array_on_a_disk_to_wipe_is_named_and_overwritten(w
     maker = with_a_mirror("sda", "sdb")
     host = started_without("sdb", maker, events=9)
     found = plan(host, maker.schema, wipe=wipe)
-    assert found.steps == (kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
+    assert found.steps == (ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
     (loss,) = found.losses
     assert loss.disk.endswith("sdb")
     assert [(content.device, content.kind, content.part_of) for content in loss.contents] == [
@@ -475,7 +494,7 @@ def test_halves_that_were_both_in_use_are_left_to_a_person(wipe):
     host.start_all(late="sdb")
     assert "runs without /dev/sdb1, which was in use without the others" in refusal(host, maker.schema, wipe=wipe)
     host.start_all(late="sda")
-    assert [type(step) for step in plan(host, maker.schema).steps] == [kinds.ReAddMembers]
+    assert [type(step) for step in plan(host, maker.schema).steps] == [ReAddMembers]
 
 
 def behind_by(events):
@@ -490,7 +509,7 @@ def behind_by(events):
 
 @pytest.mark.parametrize("events", [-1, 0, 1, 8])
 def test_superblocks_that_differ_as_a_torn_write_or_a_start_leaves_them_are_of_one_state(events):
-    assert [type(step) for step in behind_by(events).steps] == [kinds.ReAddMembers]
+    assert [type(step) for step in behind_by(events).steps] == [ReAddMembers]
 
 
 @pytest.mark.parametrize(("events", "says"), [(-2, "may have what the other lacks"), (9, "an older state of it")])
@@ -530,7 +549,7 @@ def test_a_member_that_was_still_built_up_has_no_state_to_keep():
     maker = with_a_mirror("sda", "sdb")
     host = started_without("sdb", maker, events=500)
     found = plan_steps(parse_static_schema(maker.schema), superblocks_changed(host, sdb1={"partial": True, "missing": frozenset({0})}))
-    assert (found.steps, found.losses) == ((kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),), ())
+    assert (found.steps, found.losses) == ((ReAddMembers("/dev/md/m", ("/dev/sdb1",)),), ())
 
 
 def with_three_copies():
@@ -543,7 +562,7 @@ def test_a_copy_comes_back_before_the_place_of_another_one_that_failed_long_befo
     maker = with_three_copies()
     host = started_without("sdc", maker, events=100)
     without_disk(host, "sdc").start_all(late="sdb")
-    assert plan(host, maker.schema).steps == (kinds.ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
+    assert plan(host, maker.schema).steps == (ReAddMembers("/dev/md/m", ("/dev/sdb1",)),)
     finished(host, maker)
 
 
@@ -607,7 +626,7 @@ def test_a_spare_that_came_late_is_added_whatever_happened_since():
     (uuid,) = host.arrays
     host.use_array(uuid, 50)
     found = plan(host, maker.schema)
-    assert (found.steps, found.losses) == ((kinds.AddMembers("/dev/md/m", ("/dev/sdc1",)),), ())
+    assert (found.steps, found.losses) == ((AddMembers("/dev/md/m", ("/dev/sdc1",)),), ())
     complete(host, parse_static_schema(maker.schema), [])
     assert not host.left_out
 
@@ -619,7 +638,7 @@ def test_a_run_that_was_cut_off_after_a_group_took_a_mirror_is_completed_where_a
     maker.volume("vg0", "data", 20, False, "xfs")
     layout = parse_static_schema(maker.schema)
     steps = plan(new_host(), maker.schema).steps
-    first = next(number for number, step in enumerate(steps) if isinstance(step, kinds.CreateVolumeGroup))
+    first = next(number for number, step in enumerate(steps) if isinstance(step, CreateVolumeGroup))
     for done in range(len(steps) + 1):
         host = new_host()
         for step in plan(host, maker.schema).steps[:done]:
@@ -646,7 +665,7 @@ def test_what_the_schema_does_not_have_stays_until_it_is_told_otherwise():
     assert write.removed == (1,)
     less["lvs"], less["fss"] = [], []
     steps = plan(host, less, wipe=["sda"], keep_unlisted=False).steps
-    assert isinstance(steps[0], kinds.RemoveLogicalVolume)
+    assert isinstance(steps[0], RemoveLogicalVolume)
 
 
 def test_names_of_others_are_not_taken():
@@ -680,7 +699,7 @@ def test_the_metadata_of_an_array_is_not_changed_behind_its_data(present, wanted
     assert plan(host, maker.schema).steps == ()
     maker.schema["mds"][0]["metadata"] = wanted
     assert f"has metadata {present}, which is not changed to {wanted}" in refusal(host, maker.schema)
-    (made,) = [step for step in plan(host, maker.schema, wipe=["sda", "sdb"]).steps if isinstance(step, kinds.CreateArray)]
+    (made,) = [step for step in plan(host, maker.schema, wipe=["sda", "sdb"]).steps if isinstance(step, CreateArray)]
     assert made.metadata == wanted
 
 
@@ -700,7 +719,7 @@ def test_what_a_cut_off_run_left_small_grows_from_the_slack_on(fs_type, in_volum
     host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type] + 1, *subvolumes))
     assert plan(host, maker.schema).steps == ()
     host.media.sign(block, fs_type, (uuid, size - SLACK[fs_type], *subvolumes))
-    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(block.node, fs_type, None),)
+    assert plan(host, maker.schema).steps == (GrowFilesystem(block.node, fs_type, None),)
 
 
 @pytest.mark.parametrize("device", ["/dev/sda1", "/dev/mapper/sealed-crypt", "/dev/mapper/vg0-data"])
@@ -715,14 +734,14 @@ def test_an_ext4_whose_superblock_was_torn_as_it_grew_is_restored_if_it_is_the_l
     (uuid, size), _offsets = host.media.signatures(block)["ext4"]
     host.media.sign(block, "ext4", (uuid, size - 20 * MIB, TORN))
     restored = plan(host, maker.schema)
-    assert (restored.steps, restored.again) == ((kinds.RestoreSuperblock(device, "ext4", 8193, 1024),), True)
+    assert (restored.steps, restored.again) == ((RestoreSuperblock(device, "ext4", 8193, 1024),), True)
     text = render(picture_of(host.present(), ["sda"]))
     changed = [line for line in text.splitlines() if line not in render(after(picture_of(host.present(), ["sda"]), restored.steps))]
     assert len(changed) == 1
     assert changed[0].endswith("ext4 with a torn superblock")
     for piece in perform(host, restored.steps[0]):
         assert piece is None
-    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem(device, "ext4", None),)
+    assert plan(host, maker.schema).steps == (GrowFilesystem(device, "ext4", None),)
     host.media.sign(block, "ext4", ("of another", size, TORN))
     says = f"{device} has an ext4 with a torn superblock and the UUID of another, which is not what this layout has there"
     assert refusal(host, maker.schema).startswith(says)
@@ -742,7 +761,7 @@ def test_what_grows_only_unmounted_is_refused_while_it_is_mounted(in_volume):
     what = "vg0/data" if in_volume else "/dev/sda2"
     assert refusal(host, maker.schema) == f"{what} would have to grow, but f2fs cannot while it is mounted (on /srv); unmount it"
     host.mounts.clear()
-    grown = [step for step in plan(host, maker.schema).steps if isinstance(step, kinds.GrowFilesystem)]
+    grown = [step for step in plan(host, maker.schema).steps if isinstance(step, GrowFilesystem)]
     assert [step.type for step in grown] == ["f2fs", "f2fs"]
 
 
@@ -779,9 +798,9 @@ def test_a_filesystem_that_the_kernel_does_not_know_grows_in_the_same_run():
     host.media.tear_table("sda")
     host.start_all()
     told = plan(host, maker.schema)
-    assert ([type(step) for step in told.steps], told.again) == ([kinds.WritePartitionTable], True)
+    assert ([type(step) for step in told.steps], told.again) == ([WritePartitionTable], True)
     carry_out(host, told.steps[0])
-    assert plan(host, maker.schema).steps == (kinds.GrowFilesystem("/dev/sda1", "ext4", None),)
+    assert plan(host, maker.schema).steps == (GrowFilesystem("/dev/sda1", "ext4", None),)
 
 
 def test_a_table_of_which_only_the_backup_is_whole_is_written_before_it_is_changed():
@@ -837,10 +856,10 @@ def test_an_array_that_was_put_together_and_not_started_is_stopped_and_started_w
     (array,) = [device for device in present.tree.devices.values() if device.kind.startswith("raid")]
     inactive = dataclasses.replace(array, name="md127", dev="/dev/md127", kind="md", size=0, parents=held, filesystem=None, signatures=())
     found = plan_steps(layout, with_array(present, inactive))
-    assert (found.steps, found.again) == ((kinds.StopArray("/dev/md127"),), True)
+    assert (found.steps, found.again) == ((StopArray("/dev/md127"),), True)
     stopped = dataclasses.replace(inactive, name="md:x", dev=None, kind="raid1", parents=("sda1", "sdb1"))
     found = plan_steps(layout, with_array(present, stopped))
-    assert [type(step) for step in found.steps] == [kinds.StartArray]
+    assert [type(step) for step in found.steps] == [StartArray]
     assert found.again
 
 
@@ -853,8 +872,8 @@ def test_a_half_that_was_put_together_beside_the_array_that_runs_is_stopped_and_
     half = dataclasses.replace(left_out, name="md126", dev="/dev/md126", kind="md")
     tree = Tree({**{name: device for name, device in present.tree.devices.items() if device is not left_out}, "md126": half})
     found = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, tree=tree, superblocks={}), disks)
-    assert (found.steps, found.losses, found.again) == ((kinds.StopArray("/dev/md126"),), (), True)
-    assert [type(step) for step in plan(host, maker.schema, wipe=wipe).steps] == [kinds.ReAddMembers]
+    assert (found.steps, found.losses, found.again) == ((StopArray("/dev/md126"),), (), True)
+    assert [type(step) for step in plan(host, maker.schema, wipe=wipe).steps] == [ReAddMembers]
 
 
 def test_an_inactive_array_of_others_is_named_and_stopped_where_its_disks_may_be_wiped():
@@ -872,4 +891,4 @@ def test_an_inactive_array_of_others_is_named_and_stopped_where_its_disks_may_be
     wipe = [disk.id for disk in layout.disks]
     (one,) = plan_steps(layout, with_array(present, inactive), wipe[:1]).refusals[:1]
     assert one
-    assert plan_steps(layout, with_array(present, inactive), wipe).steps[0] == kinds.StopArray("/dev/md127")
+    assert plan_steps(layout, with_array(present, inactive), wipe).steps[0] == StopArray("/dev/md127")

@@ -26,6 +26,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts i
 )
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out
+from ansible_collections.bareon.allocator.tests.support.host.step_kinds import all_kinds
 
 
 def windows_and_a_group():
@@ -141,7 +142,8 @@ class Run:
         self.host, self.layout = host, parse_static_schema(schema)
         self.machine = RecordingMachine(files={"/proc/misc": "device-mapper", "/proc/devices": "9 md"})
         monkeypatch.setattr(layout_run, "read_present", lambda *_arguments: host.present())
-        monkeypatch.setattr(layout_run, "carry_out", lambda step, *_arguments: carry_out(host, step))
+        for kind in all_kinds():
+            monkeypatch.setattr(kind, "run", lambda step, _machine: carry_out(host, step))
 
     def request(self, confirm):
         return Request(self.layout, wipe=tuple(disk.id for disk in self.layout.disks), confirm=confirm)
@@ -191,7 +193,8 @@ def test_what_one_round_of_a_run_destroys_stays_confirmed_and_listed_in_the_next
 def test_it_is_announced_before_the_first_step(monkeypatch):
     run = Run(monkeypatch, windows_and_a_group(), simple().schema)
     said: list[str] = []
-    monkeypatch.setattr(layout_run, "carry_out", lambda step, *_arguments: (said.append(step.says), carry_out(run.host, step)))
+    for kind in all_kinds():
+        monkeypatch.setattr(kind, "run", lambda step, _machine: (said.append(step.says), carry_out(run.host, step)))
     report = layout_run.apply(run.request(None), run.machine, lambda: False, said.append)
     assert (report.problem, said[0]) == (None, paragraph(report.losses))
     assert len(said) == 1 + len(report.done)

@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._facts.blank impo
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.disks import fingerprint
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.gpt import partition_node
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.fingerprint import fingerprint as planned_fingerprint
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID
@@ -229,8 +229,8 @@ def test_the_first_table_carries_types_flags_and_marks():
     assert [entry.uuid for entry in write.entries] == [part.unfinished for part in layout.partitions()]
     assert write.entries[0].attrs == "LegacyBIOSBootable"
     assert write.node(2) == "/dev/sda2"
-    assert kinds.partition_node("/dev/nvme0n1", 3) == "/dev/nvme0n1p3"
-    assert kinds.partition_node("/dev/mapper/mpatha", 3) == "/dev/mapper/mpatha-part3"
+    assert partition_node("/dev/nvme0n1", 3) == "/dev/nvme0n1p3"
+    assert partition_node("/dev/mapper/mpatha", 3) == "/dev/mapper/mpatha-part3"
 
 
 def test_a_physical_volume_of_which_lvm_tells_nothing_is_not_destroyed():

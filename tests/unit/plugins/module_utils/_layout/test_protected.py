@@ -25,7 +25,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected
 )
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.written import write_refusals
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import ExtendLogicalVolume, ExtendVolumeGroup
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
@@ -147,7 +147,7 @@ def test_a_group_with_a_member_on_a_protected_disk_does_not_change():
     host = new_host()
     for step in plan(host, two).steps:
         carry_out(host, step)
-    assert any(isinstance(step, kinds.ExtendVolumeGroup) for step in plan(host, three).steps)
+    assert any(isinstance(step, ExtendVolumeGroup) for step in plan(host, three).steps)
     said = refusal(host, three, protections=SDB)
     assert "(/dev/sdb)" in said
     assert "extend the volume group" in said
@@ -171,7 +171,7 @@ def test_a_protected_disk_outside_of_the_schema_is_reached_through_its_group():
         "vgs": [{"name": "vg0", "pvnames": two["vgs"][0]["pvnames"][:1]}],
     }
     layout, present = parse_static_schema(smaller), host.present()
-    step = kinds.ExtendLogicalVolume("vg0", "data", 88 * MIB, 80 * MIB)
+    step = ExtendLogicalVolume("vg0", "data", 88 * MIB, 80 * MIB)
     found, _refusals = find_disks(layout, present, ())
     (said,) = write_refusals(layout, present, found, [step], SDB)
     assert said.startswith(f"{BY_ID}sdb (/dev/sdb) is protected")

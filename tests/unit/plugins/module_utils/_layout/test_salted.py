@@ -13,7 +13,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.disks imp
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.identified import identities
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import MakeFilesystem
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import TableEntry, WritePartitionTable
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import salt_of_table
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import (
@@ -54,9 +55,7 @@ def test_hosts_give_disks_of_the_same_name_different_identities():
     one, other = (uuids(new_host(), schema, salt) for salt in (ONE, OTHER))
     assert len(one) == len(other) > 1
     assert not set(one) & set(other)
-    tables = [
-        next(step for step in steps_on(new_host(), schema, salt) if isinstance(step, kinds.WritePartitionTable)) for salt in (ONE, OTHER)
-    ]
+    tables = [next(step for step in steps_on(new_host(), schema, salt) if isinstance(step, WritePartitionTable)) for salt in (ONE, OTHER)]
     assert [salt_of_table(f"{BY_ID}sda", table.uuid) for table in tables] == [ONE, OTHER]
 
 
@@ -86,7 +85,7 @@ def test_a_layout_that_was_made_without_a_salt_goes_on_without_one():
     assert steps_on(host, maker.schema, ONE) == ()
     assert uuids(host, maker.schema, ONE) == before
     maker.fill(maker.partition("sda", 50, "more"), 50, "ext4", "more", "ext4")
-    added = [step for step in steps_on(host, maker.schema, ONE) if isinstance(step, kinds.MakeFilesystem)]
+    added = [step for step in steps_on(host, maker.schema, ONE) if isinstance(step, MakeFilesystem)]
     assert [step.uuid for step in added] == [uuid for uuid in uuids(new_host(), maker.schema, "") if uuid not in before][:1]
 
 
@@ -112,10 +111,10 @@ def test_partitions_of_before_in_a_table_of_others_stay_as_they_are():
     layout = parse_static_schema(maker.schema)
     first = layout.disks[0].partitions[0]
     host = new_host()
-    entry = kinds.TableEntry(1, first.start, first.size, LINUX, first.uuid, "root")
+    entry = TableEntry(1, first.start, first.size, LINUX, first.uuid, "root")
     host.media.write_table("sda", new_uuid(), (entry,))
     host.start_all()
-    (write,) = [step for step in steps_on(host, maker.schema, ONE) if isinstance(step, kinds.WritePartitionTable)]
+    (write,) = [step for step in steps_on(host, maker.schema, ONE) if isinstance(step, WritePartitionTable)]
     assert write.entries[0].uuid == first.uuid
     assert write.entries[1].uuid not in (layout.disks[0].partitions[1].uuid, layout.disks[0].partitions[1].unfinished)
 
@@ -125,7 +124,7 @@ def test_an_id_of_one_disk_in_the_world_needs_no_salt_and_a_uuid_of_the_schema_s
     maker = maker_on("sda")
     maker.partition("sda", 100, "root")
     maker.schema["parteds"][0]["partitions"][0]["uuid"] = wanted
-    (write,) = [step for step in steps_on(new_host(), maker.schema, ONE) if isinstance(step, kinds.WritePartitionTable)]
+    (write,) = [step for step in steps_on(new_host(), maker.schema, ONE) if isinstance(step, WritePartitionTable)]
     assert salt_of_table(f"{BY_ID}sda", write.uuid) == ONE
     host = new_host()
     for _round in range(2):
@@ -137,11 +136,11 @@ def test_an_id_of_one_disk_in_the_world_needs_no_salt_and_a_uuid_of_the_schema_s
 @pytest.mark.parametrize("twin", ["table", "partition"])
 def test_identities_to_be_made_that_another_disk_has_are_a_warning(twin):
     schema = simple().schema
-    write = next(step for step in steps_on(new_host(), schema, "") if isinstance(step, kinds.WritePartitionTable))
+    write = next(step for step in steps_on(new_host(), schema, "") if isinstance(step, WritePartitionTable))
     host = new_host()
     entry = parse_static_schema(schema).disks[0].partitions[0]
     uuid = entry.uuid if twin == "partition" else new_uuid()
-    other = kinds.TableEntry(1, MIB, 100 * MIB, LINUX, uuid, "copy")
+    other = TableEntry(1, MIB, 100 * MIB, LINUX, uuid, "copy")
     host.media.write_table("sdb", write.uuid if twin == "table" else new_uuid(), (other,))
     host.start_all()
     found = plan_steps(parse_static_schema(schema), host.present())

@@ -16,7 +16,9 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.teardown 
     teardown_refusals,
     teardown_steps,
 )
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import CloseMapping, DeactivateGroup, StopArray
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import CloseMapping
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import DeactivateGroup
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import StopArray
 
 MIB = 1024**2
 

@@ -12,7 +12,9 @@ import dataclasses
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import MakeFilesystem
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import ActivateGroup, FinishLogicalVolumes, RemoveLogicalVolume
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.thin import CreateThinVolume
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import maker_on, new_host, plan, refusal
 from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete
@@ -92,7 +94,7 @@ def test_the_file_system_of_a_run_is_its_own_until_somebody_has_used_it():
     maker = two()
     host = failed_at(maker, "make ext4 on /dev/sda1")
     layout = parse_static_schema(maker.schema)
-    make = next(step for step in plan(host, maker.schema).steps if isinstance(step, kinds.MakeFilesystem))
+    make = next(step for step in plan(host, maker.schema).steps if isinstance(step, MakeFilesystem))
     carry_out(host, make)
     again = plan(host, maker.schema)
     assert (again.refusals, again.losses) == ((), ())
@@ -113,7 +115,7 @@ def test_another_plan_removes_what_an_earlier_one_left_unfinished_unless_somebod
     for space in ("one", "two"):
         larger.fill(larger.partition("sda", 150, space), 150, "fs", space, "xfs")
     host = failed_at(maker, "make ext4 on /dev/sda1")
-    carry_out(host, next(step for step in plan(host, maker.schema).steps if isinstance(step, kinds.MakeFilesystem)))
+    carry_out(host, next(step for step in plan(host, maker.schema).steps if isinstance(step, MakeFilesystem)))
     other = copy.deepcopy(host)
     complete(other, parse_static_schema(larger.schema), [])
     found = plan_steps(parse_static_schema(larger.schema), with_traces(host, sda1="it was mounted"))
@@ -165,7 +167,7 @@ def test_a_cleared_volume_that_does_not_run_is_looked_into_before_it_is_removed(
     larger.schema["lvs"][1]["size"] += 40
     host.active.clear()
     opening = plan(host, larger.schema)
-    assert (opening.again, [type(step) for step in opening.steps]) == (True, [kinds.ActivateGroup])
+    assert (opening.again, [type(step) for step in opening.steps]) == (True, [ActivateGroup])
     carry_out(host, opening.steps[0])
     assert "/dev/mapper/vg0-second is unfinished, but has xfs" in refusal(host, larger.schema)
 
@@ -175,10 +177,10 @@ def test_an_unfinished_pool_goes_only_with_what_runs_left_in_it():
     host = failed_at(maker, "create the thin volume vg0/web with 100 MiB in pool")
     smaller.schema["thin_pools"][0]["size"] += 40
     untouched = plan(host, smaller.schema)
-    assert any(isinstance(step, kinds.RemoveLogicalVolume) for step in untouched.steps)
+    assert any(isinstance(step, RemoveLogicalVolume) for step in untouched.steps)
     assert untouched.losses == ()
-    carry_out(host, kinds.CreateThinVolume("vg0", "mine", "pool", 80 * 1024**2, "/dev/mapper/vg0-mine"))
-    carry_out(host, kinds.FinishLogicalVolumes("vg0", ("mine",)))
+    carry_out(host, CreateThinVolume("vg0", "mine", "pool", 80 * 1024**2, "/dev/mapper/vg0-mine"))
+    carry_out(host, FinishLogicalVolumes("vg0", ("mine",)))
     host.media.sign(host.by_node("/dev/mapper/vg0-mine"), "ext4", (new_uuid(), 1))
     assert "no run of this layout left the volume mine in it" in refusal(host, smaller.schema)
     wiping = plan(host, smaller.schema, wipe=["sda"])

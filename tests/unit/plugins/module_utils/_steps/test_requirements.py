@@ -5,28 +5,19 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import inspect
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import Outcome
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds as step_kinds
 from ansible_collections.bareon.allocator.plugins.module_utils._steps import requirements as needs
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.carry_out import carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import (
-    CreateArray,
-    CreateLogicalVolume,
-    FormatLuks,
-    GrowFilesystem,
-    MakeFilesystem,
-    OpenLuks,
-    RestoreSuperblock,
-    Step,
-    WritePartitionTable,
-)
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import GrowFilesystem, MakeFilesystem, RestoreSuperblock
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import FormatLuks, OpenLuks
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import CreateLogicalVolume
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import CreateArray
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import WritePartitionTable
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
+from ansible_collections.bareon.allocator.tests.support.host.step_kinds import all_kinds, sample
 
 MISC, DEVICES = "/proc/misc", "/proc/devices"
 THIN, CACHE = "/sys/module/dm_thin_pool/initstate", "/sys/module/dm_cache/initstate"
@@ -39,27 +30,21 @@ ABLE = {
 
 VOLUME = CreateLogicalVolume("os", "root", 4, "/dev/mapper/os-root")
 ARRAY = CreateArray("/dev/md/a", "a", "raid1", ("/dev/sda1", "/dev/sdb1"), (), "1.2", "u")
-KINDS = [kind for _name, kind in inspect.getmembers(step_kinds, inspect.isclass) if issubclass(kind, Step) and kind is not Step]
 
 
-def sample(kind):
-    """A step of a kind with anything in it."""
-    values = {"vdevs": (), "properties": (), "names": (), "parts": ()}
-    values |= {"type": "ext4", "sector": 512, "entries": (), "device": "/dev/sda1", "disk": "/dev/sda", "number": 1, "size": 4, "uuid": "u"}
-    empty = {"tuple[str, ...]": ("/dev/sda1",), "tuple[int, ...]": (), "int": 0, "bool": False, "str": "x", "t.Optional[str]": None}
-    named = ((field.name, field) for field in dataclasses.fields(kind))
-    return kind(**{name: values.get(name, empty.get(str(field.type))) for name, field in named})
+def programs(step):
+    """The tools of a step, by their names."""
+    return tuple(tool.program for tool in step.tools())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", all_kinds())
 def test_every_kind_of_step_has_known_tools_and_packages_and_can_be_carried_out(kind):
     step = sample(kind)
     said = needs.missing(RecordingMachine(files=ABLE, tools=()), [step])
     assert said
     assert all("install the package" in line for line in said)
-    # A kind that nothing carries out would be a KeyError.
     with contextlib.suppress(StepFailed, ValueError):
-        carry_out(step, RecordingMachine(), Key(b"x"))
+        step.run(RecordingMachine().with_key(Key(b"x")))
 
 
 def test_missing_tools_are_named_with_their_packages_all_at_once():
@@ -91,16 +76,16 @@ def test_lvm_is_one_package():
     ],
 )
 def test_growing_takes_what_it_takes(kind, mountpoint, tools):
-    assert needs.tools_of(GrowFilesystem("/dev/sda1", kind, mountpoint)) == tools
+    assert programs(GrowFilesystem("/dev/sda1", kind, mountpoint)) == tools
 
 
 def test_a_superblock_is_restored_by_e2fsck():
-    assert needs.tools_of(RestoreSuperblock("/dev/sda1", "ext4", 8193, 1024)) == ("dd", "e2fsck")
+    assert programs(RestoreSuperblock("/dev/sda1", "ext4", 8193, 1024)) == ("dd", "e2fsck")
 
 
 def test_tables_of_multipath_disks_take_kpartx():
-    assert "kpartx" in needs.tools_of(WritePartitionTable("/dev/mapper/mpatha", "x", "u", 512, True, ()))
-    assert "kpartx" not in needs.tools_of(WritePartitionTable("/dev/sda", "x", "u", 512, True, ()))
+    assert "kpartx" in programs(WritePartitionTable("/dev/mapper/mpatha", "x", "u", 512, True, ()))
+    assert "kpartx" not in programs(WritePartitionTable("/dev/sda", "x", "u", 512, True, ()))
 
 
 class ModularMachine(RecordingMachine):

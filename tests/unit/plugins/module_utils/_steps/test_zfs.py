@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import kinds
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.carry_out import carry_out
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import Key
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.requirements import load_abilities, missing
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.step import Step
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.zfs import CreateDataset, CreateZpool, ExportZpool, SetProperties
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 NAMES = (("/dev/sda1", "/dev/disk/by-id/wwn-a-part1"), ("/dev/sdb1", "/dev/disk/by-id/wwn-b-part1"))
@@ -21,45 +20,45 @@ TANK = "zfs get -H -p -o name,property,value all tank"
 HOME = f"{TANK}/home"
 
 
-def commands(step: kinds.Step, **answers: str) -> list[str]:
+def commands(step: Step, **answers: str) -> list[str]:
     machine = RecordingMachine(answers)
-    carry_out(step, machine, Key())
+    step.run(machine)
     return [command for command in machine.commands if command not in (LISTED, TANK, HOME)]
 
 
 def test_a_pool_is_made_by_lasting_names() -> None:
-    step = kinds.CreateZpool("tank", PAIR, 12, (("mountpoint", "/tank"), ("recordsize", "1M")), NAMES)
+    step = CreateZpool("tank", PAIR, 12, (("mountpoint", "/tank"), ("recordsize", "1M")), NAMES)
     whole = {LISTED: "tank\t1\tONLINE\n", TANK: "tank\tmountpoint\t/tank\ntank\trecordsize\t1048576\n"}
     assert commands(step, **whole) == [
         "zpool create -o ashift=12 -O mountpoint=/tank -O recordsize=1M tank mirror /dev/disk/by-id/wwn-a-part1 /dev/disk/by-id/wwn-b-part1"
     ]
     assert step.devices == ("/dev/sda1", "/dev/sdb1")
-    stripe = kinds.CreateZpool("tank", (("stripe", ("/dev/sda1", "/dev/sdb1")),), 9)
+    stripe = CreateZpool("tank", (("stripe", ("/dev/sda1", "/dev/sdb1")),), 9)
     assert commands(stripe, **whole) == ["zpool create -o ashift=9 tank /dev/sda1 /dev/sdb1"]
 
 
 def test_datasets_are_made_and_set() -> None:
     there = {HOME: "tank/home\tquota\t1048576\ntank/home\tatime\toff\n"}
     properties = (("quota", "1048576"), ("atime", "off"))
-    assert commands(kinds.CreateDataset("tank/home", properties), **there) == ["zfs create -o quota=1048576 -o atime=off tank/home"]
-    assert commands(kinds.SetProperties("tank/home", properties), **there) == [
+    assert commands(CreateDataset("tank/home", properties), **there) == ["zfs create -o quota=1048576 -o atime=off tank/home"]
+    assert commands(SetProperties("tank/home", properties), **there) == [
         "zfs set quota=1048576 tank/home",
         "zfs set atime=off tank/home",
     ]
-    assert commands(kinds.ExportZpool("tank")) == ["zpool export tank"]
+    assert commands(ExportZpool("tank")) == ["zpool export tank"]
 
 
 def test_what_came_of_it_is_looked_at() -> None:
     with pytest.raises(StepFailed, match="the ZFS pool tank is DEGRADED after it was made"):
-        commands(kinds.CreateZpool("tank", PAIR, 12), **{LISTED: "tank\t1\tDEGRADED\n"})
+        commands(CreateZpool("tank", PAIR, 12), **{LISTED: "tank\t1\tDEGRADED\n"})
     with pytest.raises(StepFailed, match="the ZFS pool tank is not there"):
-        commands(kinds.CreateZpool("tank", PAIR, 12), **{LISTED: "other\t1\tONLINE\n"})
+        commands(CreateZpool("tank", PAIR, 12), **{LISTED: "other\t1\tONLINE\n"})
     with pytest.raises(StepFailed, match="compression of tank/home is gzip after it was set to gzip-6; write it in the schema as zfs get"):
-        commands(kinds.SetProperties("tank/home", (("compression", "gzip-6"),)), **{HOME: "tank/home\tcompression\tgzip\n"})
+        commands(SetProperties("tank/home", (("compression", "gzip-6"),)), **{HOME: "tank/home\tcompression\tgzip\n"})
 
 
 def test_a_zfs_that_does_not_run_is_told_before_the_first_step() -> None:
-    step, can_come = kinds.CreateZpool("tank", PAIR, 12), "modprobe --dry-run zfs"
+    step, can_come = CreateZpool("tank", PAIR, 12), "modprobe --dry-run zfs"
     assert missing(RecordingMachine({LISTED: ""}), [step]) == ()
     assert missing(RecordingMachine({can_come: ""}), [step]) == ()
     (says,) = missing(RecordingMachine(), [step])

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistakes, NoSolution
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import CreateVolumeGroup
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import CreateVolumeGroup
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.planned_groups import planned_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.tests.support.disk.planned import make_plan

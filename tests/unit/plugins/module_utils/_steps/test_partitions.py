@@ -9,17 +9,17 @@ import json
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import TablePartition
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import partition_table as steps_table
-from ansible_collections.bareon.allocator.plugins.module_utils._steps import signatures as steps_clear
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.kinds import (
-    MIB,
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import Region, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import (
     ClearGaps,
-    ClearSignatures,
     FinishPartitions,
     TableEntry,
     WritePartitionTable,
+    gaps,
+    table_script,
 )
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import Region, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures, cleared_regions
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.units import MIB
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
 LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
@@ -64,7 +64,7 @@ def disk(sector, *entries, kernel=(), after=None, **more):
 def test_a_disk_is_ours_by_an_empty_table_before_anything_old_is_cleared_and_gets_all_partitions_at_once(sector):
     machine = disk(sector, FIRST, SECOND, kernel=(1, 2))
 
-    steps_table.write_partition_table(WritePartitionTable("/dev/sda", "disk", TABLE, sector, True, (FIRST, SECOND)), machine)
+    WritePartitionTable("/dev/sda", "disk", TABLE, sector, True, (FIRST, SECOND)).run(machine)
 
     assert machine.commands == [
         "partx --delete --nr 1 /dev/sda",
@@ -102,11 +102,11 @@ def test_a_disk_that_is_held_is_not_written_to_and_one_that_is_not_is_not_opened
     step = WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,))
     if claimed:
         with pytest.raises(StepFailed, match="/dev/sda is in use"):
-            steps_table.write_partition_table(step, machine)
+            step.run(machine)
         assert machine.commands == []
         assert not [event for event in machine.events if event[0] == "zero"]
     else:
-        steps_table.write_partition_table(step, machine)
+        step.run(machine)
         assert [len(event[2]) for event in machine.events if event[0] == "zero"] == [5]
 
 
@@ -115,7 +115,7 @@ def test_a_changed_table_keeps_its_headers_and_what_is_in_use():
     headers = {"firstlba": 34, "lastlba": 9, "table-length": "256"}
     machine = disk(512, FIRST, SECOND, kernel=(2, 3), after=written(512, FIRST, SECOND, **headers))
 
-    steps_table.write_partition_table(WritePartitionTable("/dev/sda", "disk", TABLE, 512, False, (FIRST, SECOND), (2, 5)), machine)
+    WritePartitionTable("/dev/sda", "disk", TABLE, 512, False, (FIRST, SECOND), (2, 5)).run(machine)
 
     assert machine.commands == [
         "partx --delete --nr 2 /dev/sda",
@@ -134,7 +134,7 @@ def test_nothing_is_written_when_the_kernel_does_not_let_a_partition_go():
     machine = disk(512, FIRST, kernel=(1,), failing={"partx --delete": 1})
 
     with pytest.raises(StepFailed, match="partx --delete --nr 1 /dev/sda failed with code 1: its words"):
-        steps_table.write_partition_table(WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,)), machine)
+        WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,)).run(machine)
 
     assert {event[0] for event in machine.events} == {"lock", "change", "give way"}
     assert set(machine.commands) == {"partx --delete --nr 1 /dev/sda"}
@@ -144,7 +144,7 @@ def test_a_scan_that_holds_a_partition_for_an_instant_is_waited_for():
     machine = disk(512, FIRST, kernel=(1,), failing={"partx --delete": 1})
     machine.give_way = machine.failing.clear
 
-    steps_table.write_partition_table(WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,)), machine)
+    WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,)).run(machine)
 
     assert machine.commands[:2] == ["partx --delete --nr 1 /dev/sda"] * 2
 
@@ -163,7 +163,7 @@ def test_a_table_that_reads_back_differently_is_a_failure(found):
     machine = disk(512, FIRST, SECOND, after=found)
 
     with pytest.raises(StepFailed, match="differs from what was written"):
-        steps_table.write_partition_table(WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST, SECOND)), machine)
+        WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST, SECOND)).run(machine)
 
 
 def test_a_partition_that_the_kernel_has_otherwise_is_a_failure():
@@ -171,7 +171,7 @@ def test_a_partition_that_the_kernel_has_otherwise_is_a_failure():
     machine.files["/sys/class/block/sda1/size"] = "8"
 
     with pytest.raises(StepFailed, match="/dev/sda1 with 4096 bytes instead of 104857600"):
-        steps_table.write_partition_table(WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,)), machine)
+        WritePartitionTable("/dev/sda", "disk", TABLE, 512, True, (FIRST,)).run(machine)
 
 
 def test_partitions_of_multipath_disks_are_a_matter_of_kpartx():
@@ -179,7 +179,7 @@ def test_partitions_of_multipath_disks_are_a_matter_of_kpartx():
     sizes = {f"/sys/class/block/{name}/size": str(size) for name, size in {"mpatha": 1024 * 2048, "mpatha-part1": 100 * 2048}.items()}
     machine = RecordingMachine({f"sfdisk --json {node}": written(512, FIRST)}, sizes)
 
-    steps_table.write_partition_table(WritePartitionTable(node, "disk", TABLE, 512, True, (FIRST,)), machine)
+    WritePartitionTable(node, "disk", TABLE, 512, True, (FIRST,)).run(machine)
 
     assert machine.commands[-1] == f"kpartx -u -p -part {node}"
     assert ("wait", (f"{node}-part1",)) in machine.events
@@ -198,26 +198,26 @@ def test_partitions_get_their_final_identities_in_one_write_of_the_whole_table(s
     final = [dataclasses.replace(FIRST, uuid=UUIDS[4]), dataclasses.replace(SECOND, uuid=UUIDS[5], attrs=None), THIRD]
     machine = finishing(sector, written(sector, *final), FIRST, SECOND, THIRD)
 
-    steps_table.finish_partitions(FinishPartitions("/dev/sda", sector, (1, 3), (UUIDS[4], UUIDS[5])), machine)
+    FinishPartitions("/dev/sda", sector, (1, 3), (UUIDS[4], UUIDS[5])).run(machine)
 
     assert machine.commands == [
         "sfdisk --quiet --no-reread --no-tell-kernel --wipe=never --wipe-partitions=never /dev/sda",
     ]
     assert [event[0] for event in machine.events] == ["lock", "run", "change", "unlock", "run"]
     (script,) = machine.given.values()
-    assert script.decode() == steps_table.table_script(TABLE, sector, ["first-lba: 34"], final)
+    assert script.decode() == table_script(TABLE, sector, ["first-lba: 34"], final)
 
 
 def test_an_identity_that_is_not_there_afterwards_is_a_failure():
     machine = finishing(512, written(512, FIRST), FIRST)
     with pytest.raises(StepFailed, match="differs from what was written"):
-        steps_table.finish_partitions(FinishPartitions("/dev/sda", 512, (1,), (UUIDS[5],)), machine)
+        FinishPartitions("/dev/sda", 512, (1,), (UUIDS[5],)).run(machine)
 
 
 def test_a_partition_that_is_gone_is_not_finished_and_nothing_is_written():
     machine = finishing(512, written(512, FIRST), FIRST)
     with pytest.raises(StepFailed, match="no GPT with the partitions 1, 3"):
-        steps_table.finish_partitions(FinishPartitions("/dev/sda", 512, (1, 3), (UUIDS[4], UUIDS[5])), machine)
+        FinishPartitions("/dev/sda", 512, (1, 3), (UUIDS[4], UUIDS[5])).run(machine)
     assert machine.commands == []
 
 
@@ -225,19 +225,19 @@ def test_gaps_spare_table_backup_and_partitions():
     size = 1024 * MIB
     partitions = [TablePartition(1, MIB // 2, MIB, LINUX), TablePartition(2, 500 * MIB, size - 500 * MIB - MIB // 4, LINUX)]
     table = 34 * 512
-    assert steps_table.gaps(size, table, []) == (Region(table, MIB - table), Region(size - MIB, MIB - table))
-    assert steps_table.gaps(size, table, partitions) == (
+    assert gaps(size, table, []) == (Region(table, MIB - table), Region(size - MIB, MIB - table))
+    assert gaps(size, table, partitions) == (
         Region(table, MIB // 2 - table),
         Region(size - MIB // 4, MIB // 4 - table),
     )
     full = [TablePartition(1, table, size - 2 * table, LINUX)]
-    assert steps_table.gaps(size, table, full) == ()
+    assert gaps(size, table, full) == ()
 
 
 @pytest.mark.parametrize(("sector", "table"), [(512, 34 * 512), (4096, 6 * 4096)])
 def test_old_signatures_are_cleared_around_a_table(sector, table):
     machine = disk(sector, FIRST)
-    steps_table.clear_gaps(ClearGaps("/dev/sda", "disk", (512, 3 * MIB)), machine)
+    ClearGaps("/dev/sda", "disk", (512, 3 * MIB)).run(machine)
     assert machine.commands[:2] == ["wipefs --force --quiet --offset 512 /dev/sda", f"wipefs --force --quiet --offset {3 * MIB} /dev/sda"]
     zeros = [event[1:] for event in machine.events if event[0] == "zero"]
     assert zeros == [("/dev/sda", (Region(table, MIB - table), Region(1023 * MIB, MIB - table)), False)]
@@ -246,7 +246,7 @@ def test_old_signatures_are_cleared_around_a_table(sector, table):
 def test_a_device_is_cleared_at_both_ends_and_where_copies_lie():
     sizes = {"/sys/class/block/sda1/size": str(300 * 1024**3 // 512), "/sys/class/block/sdb1/size": "2048"}
     machine = RecordingMachine({"wipefs --parsable /dev/sda1 /dev/sdb1": ""}, sizes)
-    steps_clear.clear_signatures(ClearSignatures(("/dev/sda1", "/dev/sdb1")), machine)
+    ClearSignatures(("/dev/sda1", "/dev/sdb1")).run(machine)
     assert machine.commands == ["wipefs --all --quiet /dev/sda1 /dev/sdb1"]
     zeros = [event for event in machine.events if event[0] == "zero"]
     assert [event[1] for event in zeros] == ["/dev/sda1", "/dev/sdb1"]
@@ -260,7 +260,7 @@ def test_a_device_is_cleared_at_both_ends_and_where_copies_lie():
 @pytest.mark.parametrize("head", [MIB, 3 * MIB, 130 * MIB])
 @pytest.mark.parametrize("size", [512, MIB, 2 * MIB, 2 * MIB + 512, 5 * MIB, 64 * MIB + 4096, 200 * MIB])
 def test_nothing_outside_of_a_small_device_is_cleared(size, head):
-    regions = steps_clear.cleared_regions(size, head)
+    regions = cleared_regions(size, head)
     assert max(region.start + region.size for region in regions if region.start <= MIB) >= min(size, head)
     assert all(region.start >= 0 and region.start + region.size <= size for region in regions)
     assert min(region.start for region in regions) == 0
@@ -271,6 +271,6 @@ def test_what_stays_after_clearing_is_a_failure():
     small = {"/sys/class/block/sda1/size": "2048"}
     machine = RecordingMachine({"wipefs --parsable /dev/sda1": "# offset,uuid,label,type\n0x438,x,y,ext4\n"}, small)
     with pytest.raises(StepFailed, match="/dev/sda1 was cleared, but still has ext4"):
-        steps_clear.clear_signatures(ClearSignatures(("/dev/sda1",)), machine)
+        ClearSignatures(("/dev/sda1",)).run(machine)
     with pytest.raises(StepFailed, match="cannot be read back"):
-        steps_clear.clear_signatures(ClearSignatures(("/dev/sda1",)), RecordingMachine(files=small))
+        ClearSignatures(("/dev/sda1",)).run(RecordingMachine(files=small))
