@@ -106,7 +106,9 @@ class Model:
             more = amount - had.get(host, 0)
             if more > 0 and self.used(host) + more > self.hosts[host].total:
                 raise Refused
-        if any(not self.hosts[host].has_trait for host in seen_trait) and wanted != had:
+        owned = holder is not None and project in (None, holder.project) and user in (None, holder.user)
+        is_kept = wanted == had and (owned or not wanted)
+        if not is_kept and any(not self.hosts[host].has_trait for host in seen_trait):
             raise Refused
         if holder is None and not wanted:
             return False

@@ -20,7 +20,7 @@ from .changes import ProviderChange, ProvidersChanged
 from .guards import begin_above_gone, guard_providers, guard_topology, remember_gone
 from .import_world import ensure_aggregates, ensure_names
 from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
-from .read import StoredProvider, batches, read_children, read_providers, read_users, run_batches
+from .read import StoredProvider, batches, read_children, read_identities, read_providers, read_users, run_batches
 from .retry import LostRace
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
@@ -52,10 +52,15 @@ def _put(connection: sa.Connection, changes: Sequence[ProviderChange], stored: M
     changes = _from_now_on(asked, stored)
     _refuse_taken_names(connection, changes, stored)
     parents = wanted_parents(connection, changes, stored)
+    # An aggregate that was given by its UUID may get its name, though the provider stays in it.
+    ensure_aggregates(connection, {uuid: name for change in changes for uuid, name in change.aggregate_names.items()})
+    if all(change.reference in stored and not _differs(change, stored[change.reference], parents) for change in changes):
+        # As declared, which one read has seen; there is nothing to guard.
+        present = {provider.uuid: provider for provider in stored.values()}
+        return ProvidersChanged(present, present, _warnings(changes, stored))
     # New names before guards, here as everywhere: two changes that need both never wait for each other.
     ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
     ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
-    ensure_aggregates(connection, {uuid: name for change in changes for uuid, name in change.aggregate_names.items()})
     if moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents) or _renamed(changes, stored):
         guard_topology(connection)
         stored = _find(connection, changes)
@@ -108,20 +113,20 @@ def _find(connection: sa.Connection, changes: Iterable[ProviderChange]) -> dict[
 def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
     """Refuse a name, or a UUID that belongs to a name, that another provider has."""
     wanted = {name for change in changes for name in (change.name, change.uuid_among(stored)) if name is not None}
-    owners = read_providers(connection, wanted)
+    owners = read_identities(connection, wanted)
     mistakes = Mistakes()
     places: dict[str, str] = {}
     for change in changes:
         uuid = change.uuid_among(stored)
         if places.setdefault(uuid, change.place) != change.place:
             mistakes.add(change.place, f"is the provider {uuid}, as is {places[uuid]}")
-        owner = owners.get(change.name or uuid)
-        if owner is not None and owner.uuid != uuid and owner.name == change.name:
-            mistakes.add(change.place_of("name"), f"{change.name} is already the name of the provider {owner.uuid}")
+        _number, owner, called = owners.get(change.name or uuid, (0, uuid, None))
+        if owner != uuid and called == change.name:
+            mistakes.add(change.place_of("name"), f"{change.name} is already the name of the provider {owner}")
         if change.reference not in stored and change.name is None:
             mistakes.add(change.place_of("name"), f"there is no provider {uuid}, and a new one needs a name")
         if change.reference not in stored and change.uuid is None and uuid in owners:
-            mistakes.add(change.place_of("uuid"), f"give one: the uuid derived from this name already belongs to {owners[uuid].name}")
+            mistakes.add(change.place_of("uuid"), f"give one: the uuid derived from this name already belongs to {owners[uuid][2]}")
     mistakes.check()
 
 

@@ -16,6 +16,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import Inventory
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import aggregate_uuid
 
 AGGREGATE = "11111111-2222-4333-8444-555555555555"
 OTHER = "99999999-2222-4333-8444-555555555555"
@@ -248,3 +249,24 @@ def test_a_provider_that_another_writer_registers_between_two_reads_is_no_mistak
     bench.put({"name": "same", "inventories": {"VCPU": 4}})
     monkeypatch.setattr(providers, "read_providers", late)
     assert not bench.put({"name": "same", "inventories": {"VCPU": 4}}).changed
+
+
+def test_a_fleet_that_is_as_declared_is_read_once_and_not_written(bench, monkeypatch):
+    fleet = [
+        entry
+        for number in range(20)
+        for entry in (
+            {"name": f"host{number}", "inventories": {"VCPU": 4}, "traits": ["HW_NUMA_ROOT"], "aggregates": [aggregate_uuid("rack")]},
+            {"name": f"numa{number}", "parent": f"host{number}", "inventories": {"MEMORY_MB": 8}},
+        )
+    ]
+    bench.put(*fleet)
+    for change in fleet[::2]:
+        change["aggregates"] = ["rack"]
+    read = providers.read_providers
+    reads = []
+    monkeypatch.setattr(providers, "read_providers", lambda connection, wanted: reads.append(1) or read(connection, wanted))
+    monkeypatch.setattr(providers, "guard_providers", None)
+    assert not bench.put(*fleet).changed
+    assert len(reads) == 1
+    assert bench.world.aggregate_names == {aggregate_uuid("rack"): "rack"}
