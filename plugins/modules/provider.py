@@ -232,7 +232,7 @@ world:
 conflict:
   description:
     - Why the change cannot be made.
-    - C(used_by) names the consumers, by provider and class. C(had_by) names the providers, by trait or class.
+    - C(used_by) has the names of consumers, by the name of the provider and class. C(had_by) names the providers, by trait or class.
     - C(with_children) are the UUIDs of providers with others below them.
     - C(generations) has each generation that was expected and that was found.
   returned: failure, when the input is sound

@@ -279,6 +279,15 @@ why:
           known.
       type: dict
       returned: success
+    busy:
+      description:
+        - The providers that lack nothing but room, up to 20, where that is the reason, each with C(group), C(provider), C(name),
+          C(resource_class), C(free) and C(used_by). The last lists C(consumer), C(name), C(project), C(user) and C(amount), and with
+          C(enough) whether there would be room if this one gave its amount back.
+        - Empty where no provider has what is asked for, and in a database with more than 20,000 providers.
+      type: list
+      elements: dict
+      returned: success
     relax:
       description: Single changes to the request each of which would bring more candidates, with the C(place) of the argument.
       type: list

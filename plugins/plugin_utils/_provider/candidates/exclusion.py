@@ -41,7 +41,7 @@ class Exclusion:
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         if self.because:
             return f"Groups {listed} exclude each other, because of {' together with '.join(self.because)}."
-        return f"Groups {listed} exclude each other: what they ask of the same providers is more than these can give together."
+        return f"Groups {listed} exclude each other: all groups come from one tree, and no tree has what they ask for together."
 
 
 def find_exclusion(request: Request, impossible: Impossible) -> Exclusion | None:

@@ -10,10 +10,11 @@ The filters are those of the search (columns.py), counted one after the other; w
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ....module_utils._data.words import listed
 from ..._common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
 from .columns import Filter, column_amounts, column_filters, request_columns, required_together, root_filters, trees_with
@@ -155,18 +156,29 @@ def _largest(pieces: Sequence[int], too_much: int, fits: Callable[[int], bool]) 
     return least
 
 
+_NAMED = ("required", "forbidden", "member_of", "not_member_of", "in_tree")
+"""Constraints that tell a reader which providers are meant."""
+
 TRIAL_BUDGET = 200_000
 """How many choices one trial of a relaxed request looks at, at most."""
 
 
-def explain(index: Index, request: Request, have: int = 0) -> dict[str, t.Any]:
+Holders = Callable[[str, str], Sequence[Mapping[str, t.Any]]]
+"""Who has something of a provider (UUID) and a class: {consumer, name, project, user, amount} each."""
+
+_MOST_BUSY = 20
+_MOST_SHOWN = 3
+
+
+def explain(index: Index, request: Request, have: int = 0, holders: Holders = lambda _provider, _name: ()) -> dict[str, t.Any]:
     """Return why a request has only `have` candidates, as plain data.
 
     `says` are sentences. `first` names the first constraint that leaves nothing (None when single constraints leave something).
     `roots` and `combination` count trees, `groups` counts providers: {suffix: [{resources, constraints: [{kind, says, left}], trees}]},
     the unsuffixed group with an entry for each class. `excluding` are groups that exclude each other, where that is the reason:
-    {groups: [suffixes], because: [places]}. `relax` lists the single changes that bring more candidates; `largest` the largest piece of
-    each class that is free.
+    {groups: [suffixes], because: [places]}. `busy` are the providers that lack nothing but room, with `holders`, where that is the
+    reason: {group, provider, name, resource_class, free, used_by}. `relax` lists the single changes that bring more candidates; `largest`
+    the largest piece of each class that is free.
     """
     roots = _count_roots(index, request)
     groups = {group.suffix: _count_group(index, request, group) for group in request.groups}
@@ -175,16 +187,46 @@ def explain(index: Index, request: Request, have: int = 0) -> dict[str, t.Any]:
     largest = [_largest_entry(index, entry) for entry in largest_free(index, request)]
     first = _first_empty(roots, groups, combination)
     exclusion = find_exclusion(request, partial(_is_impossible, index)) if first is None and not have else None
+    busy = list(_busy(index, request, first, holders))
     return {
-        "says": list(sentences(index.size, first, relax, largest, have, exclusion)),
+        "says": list(sentences(index.size, first, relax, largest, have, exclusion, busy)),
         "first": first,
         "roots": roots,
         "groups": groups,
         "combination": combination,
         "excluding": None if exclusion is None else exclusion.as_plain(),
+        "busy": busy,
         "relax": relax,
         "largest": largest,
     }
+
+
+def _busy(index: Index, request: Request, first: dict[str, t.Any] | None, holders: Holders) -> Iterator[dict[str, t.Any]]:
+    """Yield the providers that have all that the first empty constraint was asked of, and who uses what they lack."""
+    if first is None or first.get("kind") != "room":
+        return
+    group = next(group for group in request.groups if group.suffix == first["group"])
+    for amounts, split in column_amounts(group, request.can_split):
+        steps = list(_steps(index, group, amounts, split))
+        left = np.ones(index.size, dtype=bool)
+        for step, name in zip(steps, _room_classes(steps, amounts), strict=True):
+            remaining = left & (step.own | step.shared & _sharing(index))
+            if step.kind == "room" and not remaining.any():
+                for position in np.flatnonzero(left).tolist()[:_MOST_BUSY]:
+                    provider, asked = index.providers[position], 1 if split else dict(amounts)[name]
+                    used, capacity = index.classes[name].loads[position]
+                    free = max(0, capacity - used)
+                    used_by = [{**entry, "enough": free + entry["amount"] >= asked} for entry in holders(provider.uuid, name)]
+                    about = {"group": group.suffix, "provider": provider.uuid, "name": provider.name, "resource_class": name}
+                    yield {**about, "free": free, "used_by": used_by}
+                return
+            left = remaining
+
+
+def _room_classes(steps: Sequence[Filter], amounts: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the class that each step is about where it is about room, in whose order they come; else an empty text."""
+    classes = iter([name for name, _amount in amounts])
+    return [next(classes, "") if step.kind == "room" else "" for step in steps]
 
 
 def _is_impossible(index: Index, request: Request) -> bool:
@@ -234,9 +276,11 @@ def _count_column(index: Index, group: Group, amounts: tuple[tuple[str, int], ..
 
 
 def _steps(index: Index, group: Group, amounts: tuple[tuple[str, int], ...], split: bool) -> Iterator[Filter]:
-    for name, amount in amounts:
-        yield from resource_steps(index, name, amount, split)
+    steps = [step for name, amount in amounts for step in resource_steps(index, name, amount, split)]
+    yield from (step for step in steps if step.kind != "room")
     yield from (found for found in column_filters(index, group, amounts, split) if found.kind != "resources")
+    # Last: what nobody has is another reason than what others use.
+    yield from (step for step in steps if step.kind == "room")
 
 
 def _sharing(index: Index) -> Mask:
@@ -278,7 +322,10 @@ def _first_empty(roots: dict[str, t.Any], groups: dict[str, t.Any], combination:
             before = None
             for entry in column["constraints"]:
                 if entry["left"] == 0:
-                    return {"where": "group", "group": suffix, "kind": entry["kind"], "says": entry["says"], "before": before}
+                    place = column["constraints"].index(entry)
+                    what = " and ".join(said["says"] for said in column["constraints"][:place] if said["kind"] in _NAMED)
+                    about = {"where": "group", "group": suffix, "kind": entry["kind"], "says": entry["says"], "before": before}
+                    return {**about, "what": what} if entry["kind"] == "room" else about
                 before = entry["left"]
     before = None
     for entry in combination:
@@ -315,12 +362,15 @@ def sentences(
     largest: list[dict[str, t.Any]],
     have: int,
     exclusion: Exclusion | None = None,
+    busy: Sequence[dict[str, t.Any]] = (),
 ) -> Iterator[str]:
     """Yield the reasons in a world of so many providers as sentences."""
     if not size:
         yield "There are no providers at all."
         return
-    if first is not None:
+    if busy and first is not None:
+        yield from _sentences_of_busy(first, busy)
+    elif first is not None:
         yield _sentence_of_first(first)
     elif exclusion is not None:
         yield exclusion.says()
@@ -337,6 +387,25 @@ def sentences(
         yield f"{'More would fit' if have else 'It would fit'} {changes}."
     elif have == 0:
         yield "No single change would help."
+
+
+def _sentences_of_busy(first: dict[str, t.Any], busy: Sequence[dict[str, t.Any]]) -> Iterator[str]:
+    what = first["what"] or "all else that is asked for"
+    has = f"1 has {what}" if first["before"] == 1 else f"{first['before']} have {what}"
+    users = listed([f"{entry['name']}, used by {_users(entry['used_by'])}" for entry in busy], _MOST_SHOWN)
+    yield f"{_name(first['group'])}: {has}, but none {first['says']}: {users}."
+    ending = [f"{_user(user)} on {entry['name']}" for entry in busy for user in entry["used_by"] if user["enough"]]
+    if ending:
+        yield f"There would be room without the claim of {listed(ending, _MOST_SHOWN)}."
+
+
+def _users(used_by: Sequence[Mapping[str, t.Any]]) -> str:
+    return listed([_user(entry) for entry in used_by], _MOST_SHOWN) if used_by else "nobody"
+
+
+def _user(entry: Mapping[str, t.Any]) -> str:
+    owners = [f"{kind} {entry[kind]}" for kind in ("project", "user") if entry.get(kind) is not None]
+    return f"{entry['name']} ({', '.join(owners)})" if owners else str(entry["name"])
 
 
 def _sentence_of_first(first: dict[str, t.Any]) -> str:

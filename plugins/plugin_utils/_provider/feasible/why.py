@@ -66,14 +66,17 @@ def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated
         "groups": groups,
         "combination": [],
         "excluding": None if exclusion is None else exclusion.as_plain(),
+        "busy": [],
         "relax": [],
         "largest": largest,
     }
 
 
 def _counted(finder: Finder, criterion: Criterion) -> Iterator[Plain]:
-    for number, atom in enumerate(criterion.atoms):
-        left = finder.count_together(criterion.atoms[: number + 1], COUNTED)
+    # Room last: what nobody has is another reason than what others use.
+    atoms = sorted(criterion.atoms, key=lambda atom: atom.kind == "room")
+    for number, atom in enumerate(atoms):
+        left = finder.count_together(atoms[: number + 1], COUNTED)
         yield {"kind": atom.kind, "says": atom.label, "left": left}
 
 

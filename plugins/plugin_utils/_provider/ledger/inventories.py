@@ -77,10 +77,10 @@ MOST_SHOWN = 3
 
 
 def used_by(used: Iterable[Use]) -> dict[str, dict[str, list[str]]]:
-    """Return the consumers' UUIDs by provider's UUID and class."""
+    """Return what the consumers are called by provider's name and class."""
     found: dict[str, dict[str, list[str]]] = {}
     for provider, name, consumers in used:
-        found.setdefault(provider.uuid, {})[name] = [uuid for uuid, _label in consumers]
+        found.setdefault(provider.name, {})[name] = [label for _uuid, label in consumers]
     return found
 
 

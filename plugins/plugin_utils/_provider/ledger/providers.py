@@ -56,8 +56,8 @@ def _put(connection: sa.Connection, changes: Sequence[ProviderChange], stored: M
     ensure_aggregates(connection, {uuid: name for change in changes for uuid, name in change.aggregate_names.items()})
     if all(change.reference in stored and not _differs(change, stored[change.reference], parents) for change in changes):
         # As declared, which one read has seen; there is nothing to guard.
-        present = {provider.uuid: provider for provider in stored.values()}
-        return ProvidersChanged(present, present, _warnings(changes, stored))
+        declared = {provider.uuid: provider for provider in stored.values()}
+        return ProvidersChanged(declared, declared, _warnings(changes, stored))
     # New names before guards, here as everywhere: two changes that need both never wait for each other.
     ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
     ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})

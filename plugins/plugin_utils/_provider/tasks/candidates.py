@@ -15,14 +15,16 @@ from ....module_utils._data.errors import InputError, Mistakes, suggest
 from ....module_utils._data.kinds import refuse_less
 from ..._common.libraries import sa
 from ..candidates.find import Answer, SearchOptions, find_candidates
-from ..candidates.index import build_index
+from ..candidates.index import Index, build_index
 from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
 from ..ledger.open import open_ledger
 from ..ledger.read import (
+    Consumer,
     has_more_providers,
     read_aggregate_names,
+    read_consumers,
     read_identities,
     read_known_names,
     read_numbers,
@@ -56,7 +58,7 @@ def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path |
     request = _limited(parse_request(arguments, index.known))
     refuse_unknown_trees(placed_groups(request), index.named, lambda: index.named)
     answer = find_candidates(index, request, search_options(arguments))
-    result = describe(answer, arguments, lambda: explain(index, _named_in(world, request), have=len(answer.candidates)))
+    result = describe(answer, arguments, lambda: _explain(index, world, request, len(answer.candidates)))
     return {**result, "summaries": summaries(_trees_of(world, _allotted(answer)))} if arguments["summaries"] else result
 
 
@@ -139,7 +141,23 @@ def explain_in_database(asker: Asker, request: Request, answer: Answer) -> dict[
         return explain_from_indexes(asker, named, have, truncated=answer.truncated)
     world = read_world(connection)
     others = {uuid: held for uuid, held in world.allocations.items() if holding is None or uuid != holding.consumer.uuid}
-    return explain(build_index(replace(world, allocations=others)), _named_in(world, request), have=have)
+    owners = read_consumers(connection, others)
+    return _explain(build_index(replace(world, allocations=others)), replace(world, allocations=others), request, have, owners)
+
+
+def _explain(index: Index, world: World, request: Request, have: int, owners: Mapping[str, Consumer] | None = None) -> dict[str, t.Any]:
+    """Return why a request has only so many candidates in a world; `owners` are the consumers by UUID, where more than names is known."""
+
+    def holders(provider: str, name: str) -> list[dict[str, t.Any]]:
+        found = [(consumer, held[provider][name]) for consumer, held in world.allocations.items() if name in held.get(provider, ())]
+        return [_holder((owners or {}).get(uuid) or Consumer(uuid, 0, name=world.consumer_names.get(uuid)), used) for uuid, used in found]
+
+    return explain(index, _named_in(world, request), have, holders)
+
+
+def _holder(consumer: Consumer, amount: int) -> dict[str, t.Any]:
+    owner = {"project": consumer.project, "user": consumer.user}
+    return {"consumer": consumer.uuid, "name": consumer.label, **owner, "amount": amount}
 
 
 def _named_in(world: World, request: Request) -> Request:

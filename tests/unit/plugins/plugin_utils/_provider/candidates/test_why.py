@@ -12,8 +12,10 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candida
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.why import explain, relaxations, resource_steps
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 
+NUMA0 = provider_uuid("numa0")
 ZONE = "f743c90f-45d7-5765-af56-12889982af99"
 CONSUMER = "2dc5cec5-9a3e-5c00-b7d0-ec8d9303f554"
 WORLD = {
@@ -41,9 +43,30 @@ def lefts(entry):
 
 def test_a_funnel_for_each_group_with_the_first_empty_constraint():
     found = why(groups={"A": {"resources": {"VCPU": 5}, "required": ["HW_NUMA_ROOT"]}})
-    assert lefts(found["groups"]["A"][0]) == [("inventory", 3), ("unit", 3), ("room", 2), ("required", 0)]
-    assert found["first"] == {"where": "group", "group": "A", "kind": "required", "says": "trait HW_NUMA_ROOT", "before": 2}
-    assert found["says"][0] == "Group A: no provider is left after: trait HW_NUMA_ROOT (2 before)."
+    assert lefts(found["groups"]["A"][0]) == [("inventory", 3), ("unit", 3), ("required", 1), ("room", 0)]
+    first = {"where": "group", "group": "A", "kind": "room", "says": "has 5 VCPU free", "before": 1, "what": "trait HW_NUMA_ROOT"}
+    assert found["first"] == first
+    absent = why(groups={"A": {"resources": {"VCPU": 5}, "required": ["CUSTOM_RARE"]}})
+    assert lefts(absent["groups"]["A"][0]) == [("inventory", 3), ("unit", 3), ("required", 0), ("room", 0)]
+    assert absent["first"] == {"where": "group", "group": "A", "kind": "required", "says": "trait CUSTOM_RARE", "before": 3}
+    assert absent["says"][0] == "Group A: no provider is left after: trait CUSTOM_RARE (3 before)."
+    assert absent["busy"] == []
+
+
+def test_who_uses_what_is_asked_for_is_named_with_the_claims_that_would_have_to_end():
+    users = [("x", "nightly", "red", 3), ("y", "ci", None, 1)]
+    keys = ("consumer", "name", "project", "amount", "user")
+    used_by = [dict(zip(keys, (*user, None), strict=True)) for user in users]
+    index = build_index(parse_world(WORLD))
+    request = parse_groups({"groups": {"A": {"resources": {"VCPU": 4}, "required": ["HW_NUMA_ROOT"]}}}, index.known)
+    found = explain(index, request, holders=lambda provider, name: used_by if (provider, name) == (NUMA0, "VCPU") else [])
+    (busy,) = found["busy"]
+    assert (busy["group"], busy["name"], busy["resource_class"], busy["free"]) == ("A", "numa0", "VCPU", 3)
+    assert [(entry["name"], entry["enough"]) for entry in busy["used_by"]] == [("nightly", True), ("ci", True)]
+    assert found["says"][:2] == [
+        "Group A: 1 has trait HW_NUMA_ROOT, but none has 4 VCPU free: numa0, used by nightly (project red) and ci.",
+        "There would be room without the claim of nightly (project red) on numa0 and ci on numa0.",
+    ]
 
 
 def test_relaxing_one_constraint_and_asking_for_less():
@@ -61,7 +84,7 @@ def test_the_largest_piece_that_is_free_is_among_the_providers_that_suit_otherwi
 
 def test_units_count_apart_from_room():
     found = why(groups={"A": {"resources": {"VCPU": 7}, "forbidden": ["HW_NUMA_ROOT"]}, "B": {"resources": {"VCPU": 17}}})
-    assert lefts(found["groups"]["A"][0])[:3] == [("inventory", 3), ("unit", 2), ("room", 1)]
+    assert lefts(found["groups"]["A"][0])[:4] == [("inventory", 3), ("unit", 2), ("forbidden", 1), ("room", 1)]
     assert found["first"]["group"] == "B"
 
 
@@ -187,7 +210,7 @@ def test_groups_that_exclude_each_other_are_named_with_the_reason():
     assert isolated["says"][0] == "Groups A and B exclude each other, because of isolate."
     full = why(groups={"A": vcpu(9), "B": {"resources": {"FPGA": 1}}, "C": vcpu(8)})
     assert full["excluding"] == {"groups": ["A", "C"], "because": []}
-    assert full["says"][0].startswith("Groups A and C exclude each other: what they ask of the same providers is more than these can give")
+    assert full["says"][0].startswith("Groups A and C exclude each other: all groups come from one tree")
 
 
 def test_a_group_may_exclude_itself():

@@ -9,8 +9,10 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates import find
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import aggregates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks import candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.candidates import run_provider_candidates
@@ -243,3 +245,21 @@ def test_pairs_that_ask_for_the_same_are_counted_and_not_tried_in_every_order(no
     world = {"providers": [{"name": "host"}, *numas, *cards]}
     result = run(world=world, groups=groups, same_subtree=same_subtree, limit=1, budget=2000, explain_below=0)
     assert (len(result["candidates"]), result["truncated"]) == (int(fits), False)
+
+
+def test_why_names_who_uses_what_some_have_and_says_of_the_rest_that_nobody_has_it(tmp_path):
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    hosts = [{"name": "m1", "inventories": {"PGPU": 1}, "traits": ["CUSTOM_SAS"]}, {"name": "m2", "inventories": {"PGPU": 1}}]
+    claim = {"consumer": "nightly", "project": "red", "allocations": {"m1": {"PGPU": 1}}}
+    with open_ledger(url) as ledger:
+        names = {"providers": hosts, "custom_traits": ["CUSTOM_RARE"]}
+        ledger.write(lambda connection: store_world(connection, parse_world(names)))
+        make_claims(ledger, parse_claims([claim], "consumers[{}]"))
+    busy, rare = (
+        run(database=url, groups={"": {"resources": {"PGPU": 1}, "required": [trait]}}) for trait in ("CUSTOM_SAS", "CUSTOM_RARE")
+    )
+    assert "1 has trait CUSTOM_SAS, but none has 1 PGPU free: m1, used by nightly (project red)." in busy["msg"]
+    ((provider,), (user,)) = busy["why"]["busy"], busy["why"]["busy"][0]["used_by"]
+    assert (provider["name"], user["name"], user["project"], user["enough"]) == ("m1", "nightly", "red", True)
+    assert rare["why"]["busy"] == []
+    assert "nightly" not in rare["msg"]
