@@ -16,7 +16,7 @@ from ..module_utils._data.errors import InputError, Mistake, Mistakes
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.facts import refuse_facts
 from ..plugin_utils._common.plain import is_literal, plain_input
-from ..plugin_utils._common.variables import without_facts
+from ..plugin_utils._common.variables import refuse_unknown, without_facts
 
 
 class ActionModule(PlanningAction):
@@ -33,7 +33,9 @@ class ActionModule(PlanningAction):
         """Refuse facts with names of options, then return the options. They can be secrets, so Ansible does not show them."""
         names = {option: f"{arguments['prefix']}{option}" for option in arguments["options"]}
         refuse_facts(task_vars, set(names.values()))
-        return {"options": self._values(names, without_facts(self._task, task_vars)), "_ansible_no_log": True}
+        variables = without_facts(self._task, task_vars)
+        refuse_unknown(task_vars, variables)
+        return {"options": self._values(names, variables), "_ansible_no_log": True}
 
     def _values(self, names: Mapping[str, str], variables: dict[str, t.Any]) -> dict[str, t.Any]:
         """Return the values of those options that have one."""

@@ -16,6 +16,8 @@ description:
   - Returns the values of variables of the host, as Ansible merges them without the facts of the host.
   - By default Ansible makes a variable of every fact. Such a variable replaces one of the inventory or of the defaults of a role, so that a
     host could change an option by its answer to any module. A play reads its options from the result of this module instead.
+  - Fails if a variable begins as the variables of this collection do, and none of its playbooks and roles knows it, for it may be a typing
+    mistake.
   - Fails if the host has a fact whose name is that of an option, or begins as the variables of this collection do.
   - The roles and playbooks of this collection begin with it. Use it in a play of your own that reads options from variables.
 author:

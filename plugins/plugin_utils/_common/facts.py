@@ -17,7 +17,7 @@ from ...module_utils._data.errors import InputError, Mistake
 DOCUMENTED = frozenset({"bareon_hardware", "bareon_node"})
 """The facts that modules of the collection return."""
 
-_PREFIXES = ("bareon_", "disk_layout_", "__disk_layout_", "group_moves_", "__group_moves_", "follow_")
+PREFIXES = ("bareon_", "disk_layout_", "__disk_layout_", "group_moves_", "__group_moves_", "follow_")
 """What the names of options, and of results that plays and roles register, begin with."""
 _OF_ANSIBLE = frozenset(
     {
@@ -65,7 +65,7 @@ def _refuse(host: str, names: list[str], says: str) -> None:
 def _reserved(facts: Mapping[t.Any, t.Any], options: Collection[str]) -> Iterator[str]:
     for key in facts:
         name = str(key).removeprefix(_ANSIBLE)
-        if name not in DOCUMENTED and (name in options or name in _OF_ANSIBLE or name.startswith(_PREFIXES)):
+        if name not in DOCUMENTED and (name in options or name in _OF_ANSIBLE or name.startswith(PREFIXES)):
             yield str(key)
 
 

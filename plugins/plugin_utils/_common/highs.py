@@ -134,7 +134,7 @@ class Program:
         distinct, where = np.unique(places, return_inverse=True)
         factors = np.bincount(where, weights=np.array(self._factor, dtype=float), minlength=len(distinct))
         begins = np.searchsorted(distinct, np.arange(len(self.row_low) + 1) * width)
-        return begins, distinct % width, factors
+        return np.asarray(begins, dtype=np.int64), distinct % width, factors
 
 
 def maximise(program: Program, objective: Objective, limits: Limits | None = None) -> Solved | None:

@@ -2,13 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables of a task as they are without the facts of its host."""
+"""The variables of a task as they are without the facts of its host, and those that look like our options and are none."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import re
 import typing as t
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ...module_utils._data.errors import Mistakes, suggest
+from .facts import PREFIXES
+
+_ROOT = Path(__file__).resolve().parents[3]
+_NAMES = re.compile(rf"\b(?:{'|'.join(PREFIXES)})\w+")
 
 
 class _NoFacts:
@@ -41,3 +50,24 @@ def _no_facts(manager: t.Any) -> Iterator[None]:
         yield
     finally:
         manager._fact_cache = cache
+
+
+def refuse_unknown(task_vars: Mapping[str, t.Any], variables: Mapping[str, t.Any]) -> None:
+    """Raise InputError for variables that begin as options of the collection do, and that none of its playbooks and roles knows.
+
+    A typing mistake in the name of an option would be a plan by its default. What tasks have registered is left alone.
+    """
+    registered = task_vars["hostvars"]._variable_manager._nonpersistent_fact_cache.get(task_vars["inventory_hostname"], {})
+    ours = [name for name in variables if isinstance(name, str) and name.startswith(PREFIXES) and name not in registered]
+    unknown = sorted(set(ours) - known_names()) if ours else []
+    mistakes = Mistakes()
+    for name in unknown:
+        mistakes.add(name, f"is no variable of the collection{suggest(name, known_names())}; begin variables of your own with another word")
+    mistakes.check()
+
+
+@functools.cache
+def known_names() -> frozenset[str]:
+    """Return all words of our playbooks and roles that begin as options do."""
+    files = [*_ROOT.glob("playbooks/*.yml"), *_ROOT.glob("roles/*/*/**/*.yml")]
+    return frozenset(name for file in files for name in _NAMES.findall(file.read_text(encoding="utf-8")))

@@ -210,7 +210,7 @@ class _Filling:
             chosen = np.zeros(len(demands), dtype=bool)
             chosen[active] = True
             level, sizes = self._highest(chosen)
-            blocked = chosen & ((sizes >= self._high * (1 - _EXACT)) | self._stuck(sizes))
+            blocked = np.asarray(chosen & ((sizes >= self._high * (1 - _EXACT)) | self._stuck(sizes)))
             if not blocked.any():
                 blocked = chosen
             self._size[blocked] = sizes[blocked]

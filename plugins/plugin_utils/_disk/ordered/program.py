@@ -80,8 +80,8 @@ def coefficients(request: OrderedRequest) -> FloatArray:
     spaces, disks = request.best.shape
     term = np.arange(2, disks * (spaces + 1) + 2)
     order = (1.0 / ((term + 1) // 2 * ((term + 2) // 2))).reshape(disks, spaces + 1).T
-    preferring = request.best.any(axis=1)
-    nobodys_best = ~request.best.any(axis=0)
+    preferring = np.asarray(request.best.any(axis=1))
+    nobodys_best = ~np.asarray(request.best.any(axis=0))
     liked = np.where(preferring[:, None], request.best, nobodys_best[None, :])
     worth = order.copy()
     worth[:-1] += _BEST * liked

@@ -157,7 +157,7 @@ def can_run(facts: Facts, instances: Integers | list[int], nodes: Integers) -> B
     hardware = np.flatnonzero(facts.slots.hardware)
     for row, instance in enumerate(np.asarray(instances).tolist() if len(hardware) else ()):
         own = [slot for slot in facts.instances.exclusion[instance] if facts.slots.hardware[slot]]
-        able[row] = (facts.slots.limit[np.ix_(nodes, own)] > 0).all(axis=1)
+        able[row] = (facts.slots.limit[nodes][:, own] > 0).all(axis=1)
     return able
 
 
@@ -168,7 +168,7 @@ def broken_rules(state: ClusterState, instance: int, nodes: Integers) -> tuple[t
     counts = state.tag_counts[:, own]
     company = counts.max(axis=0) if home == NOWHERE else counts[home]
     alone = slots.together[own] & (counts[nodes] < company)
-    return tuple(slots.name_for(instance, slot) for slot in own), alone | (counts[nodes] >= slots.limit[np.ix_(nodes, own)])
+    return tuple(slots.name_for(instance, slot) for slot in own), alone | (counts[nodes] >= slots.limit[nodes][:, own])
 
 
 def counted_as_used(quantities: Floats) -> Floats:

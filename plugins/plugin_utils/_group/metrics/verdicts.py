@@ -149,7 +149,7 @@ def _check_rules(trial: _Trial, state: ClusterState, instance: int, primaries: I
     own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
     _check_hardware(trial, state, instance, primaries)
     if own:
-        broken = (state.tag_counts[np.ix_(primaries, own)] >= slots.limit[np.ix_(primaries, own)]).sum(axis=1)
+        broken = (state.tag_counts[primaries][:, own] >= slots.limit[primaries][:, own]).sum(axis=1)
         trial.refuse(Limit.RULE, broken.astype(float))
         trial.refuse(Limit.RULE, np.ones(len(primaries)), ~joins(state, instance, primaries))
 

@@ -194,7 +194,7 @@ class _Centred:
         metrics = self.metrics
         still = metrics.weight * np.sqrt(self.squares / metrics.count)
         need = metrics.need.take(block.instances, axis=2)
-        loud = need.any(axis=(0, 2))
+        loud = np.asarray(need.any(axis=(0, 2)))
         quiet = float(still[~loud].sum())
         numbers = np.flatnonzero(loud)
         taken = self._taken(need, block.primary)

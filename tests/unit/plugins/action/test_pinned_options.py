@@ -93,3 +93,26 @@ def test_an_option_that_cannot_be_resolved_is_named(tmp_path: Path) -> None:
     code, text = play(tmp_path, {}, [PINNED])
     assert code == 2, text
     assert "site_of_facts: " in text
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("bareon_profil", "bareon_profile"),
+        ("disk_layout_wip", "disk_layout_wipe"),
+        ("group_moves_driwer", "group_moves_driver"),
+        ("bareon_zzz", ""),
+    ],
+)
+def test_a_variable_that_begins_as_ours_and_is_none_ends_the_run(tmp_path: Path, name: str, meant: str) -> None:
+    code, text = play(tmp_path, {}, [{**PINNED, "vars": {name: "web-vm", "bareon_wipe": []}}])
+    assert code == 2, text
+    assert f"{name}: " in text
+    assert meant in text
+    assert "bareon_wipe:" not in text
+
+
+def test_what_a_task_has_registered_is_no_mistake(tmp_path: Path) -> None:
+    before = {"ansible.builtin.debug": {"msg": "hello"}, "register": "bareon_of_my_own"}
+    code, text = play(tmp_path, {"ansible_hostname": "db"}, [before, PINNED])
+    assert code == 0, text
