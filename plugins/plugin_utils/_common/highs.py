@@ -132,9 +132,9 @@ class Program:
         width = max(len(self.lower), 1)
         places = np.array(self._row_of, dtype=np.int64) * width + np.array(self._column_of, dtype=np.int64)
         distinct, where = np.unique(places, return_inverse=True)
-        factors = np.bincount(where, weights=np.array(self._factor, dtype=float), minlength=len(distinct))
+        factors: Floats = np.bincount(where, weights=np.array(self._factor, dtype=float), minlength=len(distinct)).astype(float)
         begins = np.searchsorted(distinct, np.arange(len(self.row_low) + 1) * width)
-        return np.asarray(begins, dtype=np.int64), distinct % width, factors
+        return begins, distinct % width, factors
 
 
 def maximise(program: Program, objective: Objective, limits: Limits | None = None) -> Solved | None:

@@ -240,7 +240,7 @@ class _Filling:
         """Return who cannot grow at these sizes because an area, a pool's maximum or a set of pools and areas is full."""
         load, _slope = self._loads(sizes, self._still())
         full = self._capacity - load <= _SLACK * 10
-        stuck = (self._on[full] > 0).any(axis=0) if full.any() else np.zeros(len(sizes), dtype=bool)
+        stuck = np.asarray((self._on[full] > 0).any(axis=0)) if full.any() else np.zeros(len(sizes), dtype=bool)
         needs = self._needs(sizes)
         for position in self._on_array:
             pool = self._problem.pools[position]

@@ -78,12 +78,12 @@ class EvacuationRoom:
     def _leaving(self, instances: Integers, need: Floats) -> Floats:
         """Return [G]: what instances need in all, by the group of their primary."""
         groups = self._state.facts.nodes.group[self._state.primary[instances]]
-        total: Floats = np.bincount(groups, need[instances], minlength=self._groups)
+        total: Floats = np.bincount(groups, need[instances], minlength=self._groups).astype(float)
         return total
 
     def _summed(self, stays: Booleans, values: Floats) -> Floats:
         """Return [G]: the sum of the values of the nodes that stay."""
-        total: Floats = np.bincount(self._state.facts.nodes.group[stays], values[stays], minlength=self._groups)
+        total: Floats = np.bincount(self._state.facts.nodes.group[stays], values[stays], minlength=self._groups).astype(float)
         return total
 
     def _memory_room(self, stays: Booleans, down: Booleans) -> Floats:

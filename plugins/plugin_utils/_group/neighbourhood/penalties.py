@@ -173,7 +173,7 @@ class _TagPenalties:
         if exclusion:
             tags = list(exclusion)
             counts, limit, weights = self._state.tag_counts, facts.slots.limit, self._weights[tags] * WEIGHTS["pri_tags_score"]
-            found += (counts[np.ix_(nodes, tags)] >= limit[np.ix_(nodes, tags)]) @ weights
+            found += (counts[nodes][:, tags] >= limit[nodes][:, tags]) @ weights
             found -= online * float((counts[primary, tags] > limit[primary, tags]) @ weights)
             for slot in exclusion:
                 if facts.slots.together[slot]:
@@ -183,7 +183,7 @@ class _TagPenalties:
         if desired:
             locations = facts.nodes.locations
             met = list(desired)
-            found -= locations[np.ix_(nodes, met)].sum(axis=1)
+            found -= locations[nodes][:, met].sum(axis=1)
             found += float(locations[primary, met].sum()) if online else 0.0
         if not online:
             found += float(facts.instances.wishes[instance])

@@ -104,7 +104,7 @@ def _resources(state: ClusterState, group: int) -> tuple[Floats, Floats, Floats]
     there = np.flatnonzero(np.isin(state.secondary, np.flatnonzero(member)))
     facts = state.facts.instances
     rows = [Quantity.MEMORY, Quantity.DISK, Quantity.CPUS]
-    used = np.abs(facts.as_primary[np.ix_(rows, here)]).sum(axis=1) + np.abs(facts.as_secondary[np.ix_(rows, there)]).sum(axis=1)
+    used = np.abs(facts.as_primary[rows][:, here]).sum(axis=1) + np.abs(facts.as_secondary[rows][:, there]).sum(axis=1)
     return used, free[:, member].sum(axis=1), total.sum(axis=1)
 
 
