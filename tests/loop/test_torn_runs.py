@@ -32,7 +32,8 @@ import pytest
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, attempt, run
 from ansible_collections.bareon.allocator.tests.support.results_as_json import RESULTS_AS_JSON
 from ansible_collections.bareon.allocator.tests.support.vm import torn_disks
-from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer, Served
+from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer
+from ansible_collections.bareon.allocator.tests.support.vm.recorded_disks import Served
 from ansible_collections.bareon.allocator.tests.support.vm.torn_runs import Run, Safe, State
 
 ROOT = Path(__file__).parents[2]

@@ -28,8 +28,9 @@ from pathlib import Path
 import pytest
 from ansible_collections.bareon.allocator.tests.support.vm import torn_disks
 from ansible_collections.bareon.allocator.tests.support.vm.ansible_run import ROOT, play
-from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer, Served
+from ansible_collections.bareon.allocator.tests.support.vm.block_server import BlockServer
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine
+from ansible_collections.bareon.allocator.tests.support.vm.recorded_disks import Served
 from ansible_collections.bareon.allocator.tests.support.vm.torn_disks import Write
 from ansible_collections.bareon.allocator.tests.support.vm.torn_runs import Run, Safe, State
 from ansible_collections.bareon.allocator.tests.vm import leftovers

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A block server (NBD) of disks in memory, which keeps every write and flush in its order: see torn_disks for what is made of them.
+"""A block server (NBD) of recorded disks.
 
 It speaks what QEMU does: the newstyle negotiation, and reads, writes, flushes, zeros and discards, with FUA. What is discarded reads zeros.
 """
@@ -16,10 +16,9 @@ import tempfile
 import threading
 import typing as t
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from .torn_disks import Content, Event, Flush, Write, read, write
+from .recorded_disks import RecordedDisks, Served
 
 _FLAGS = 1 | 4 | 8 | 32 | 64
 """Flushes, FUA, discards and zeros are served."""
@@ -32,32 +31,17 @@ _FUA = 1
 _INVALID = 22
 
 
-@dataclass
-class Served:
-    """A disk as it is now: its `size` in bytes and its content."""
-
-    size: int
-    content: Content = field(default_factory=dict)
-
-
-class BlockServer:
-    """Serves disks by their names on a socket, until it is closed; `events` are all that came since they were inserted."""
+class BlockServer(RecordedDisks):
+    """Serves disks by their names on a socket, until it is closed."""
 
     def __init__(self) -> None:
+        super().__init__()
         # Paths of sockets must be short, which those of tests are not.
         self.path = Path(tempfile.mkdtemp(prefix="disks")) / "socket"
-        self.disks: Mapping[str, Served] = {}
-        self.events: list[Event] = []
-        self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.path))
         self._listener.listen()
         threading.Thread(target=self._accept, daemon=True).start()
-
-    def insert(self, disks: Mapping[str, Served]) -> None:
-        """Serve these disks from now on; nobody may be connected."""
-        self.disks = {name: Served(disk.size, dict(disk.content)) for name, disk in disks.items()}
-        self.events = []
 
     def close(self) -> None:
         self._listener.close()
@@ -86,22 +70,18 @@ class BlockServer:
         if magic != _REQUEST or kind == _DISCONNECT:
             return False
         data = _exactly(stream, size) if kind == _WRITE else b""
-        with self._lock:
-            error, answer = self._carry_out(name, kind, offset, size, data, bool(flags & _FUA))
+        error, answer = self._carry_out(name, kind, offset, size, data, bool(flags & _FUA))
         stream.write(struct.pack(">IIQ", _REPLY, error, cookie) + answer)
         stream.flush()
         return True
 
     def _carry_out(self, name: str, kind: int, offset: int, size: int, data: bytes, through: bool) -> tuple[int, bytes]:
-        content = self.disks[name].content
         if kind == _READ:
-            return 0, read(content, offset, size)
+            return 0, self.read(name, offset, size)
         if kind == _FLUSH:
-            self.events.append(Flush(name))
+            self.flush(name)
         elif kind in (_WRITE, _TRIM, _ZEROS):
-            event = Write(name, offset, size, data if any(data) else None, through)
-            write(content, event)
-            self.events.append(event)
+            self.write(name, offset, size, data, through)
         else:
             return _INVALID, b""
         return 0, b""

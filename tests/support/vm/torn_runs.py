@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .block_server import Served
+from .recorded_disks import Served
 from .torn_disks import Event
 
 State = dict[str, Served]
