@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, machine
+from ansible_collections.bareon.allocator.tests.support.vm.user_mode import UserModeMachine
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 
 _ROOT = Path(__file__).parents[2]
@@ -50,3 +51,17 @@ def layout_host(image: Path, layout_start: Path, tmp_path: Path) -> t.Iterator[t
             return LayoutHost(started)
 
         yield plug
+
+
+@pytest.fixture(scope="session")
+def user_mode_root(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root of a User Mode Linux that has the modules."""
+    file = tmp_path_factory.mktemp("start") / "root.cow"
+    started = UserModeMachine(image, tmp_path_factory.mktemp("machine"))
+    try:
+        started.start([], {})
+        LayoutHost(started).prepare(tmp_path_factory.mktemp("code"))
+        started.save_root(file)
+    finally:
+        started.throw_away()
+    return file

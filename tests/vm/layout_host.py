@@ -20,7 +20,7 @@ import ansible
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.eligible import EligibleKind
 from ansible_collections.bareon.allocator.tests.support.host.layout_checks import check_all
-from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Machine
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Guest
 
 Plain = dict[str, t.Any]
 
@@ -51,7 +51,7 @@ def code(folder: Path) -> Path:
 class LayoutHost:
     """A machine on which layouts are made. It needs `code` once, unless it goes on from a start that has it."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Guest) -> None:
         self.machine = machine
 
     def prepare(self, folder: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ansible_collections.bareon.allocator.tests.support.results_as_json import RESULTS_AS_JSON
 
-from .machine import Machine
+from .machine import Guest
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,7 +38,7 @@ class Played:
     output: str
 
 
-def play(machine: Machine, folder: Path, playbook: Path, variables: Plain) -> Played:
+def play(machine: Guest, folder: Path, playbook: Path, variables: Plain) -> Played:
     """Run a playbook; raises PlaybookFailed."""
     inventory = folder / "inventory.json"
     inventory.write_text(json.dumps({"all": {"hosts": {"machine": machine.ansible_variables}}}), encoding="utf-8")

@@ -68,22 +68,25 @@ class Disk:
         return 0x5000C50000000000 + int.from_bytes(hashlib.sha256(self.serial.encode()).digest()[:5], "big")
 
 
-class Machine:
-    """A machine with its files in `folder`; `disks` are those that are plugged in, in the order of their attachment."""
+class Guest:
+    """A machine that takes commands."""
 
-    def __init__(self, image: Path, folder: Path) -> None:
-        self._image = image
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+    def __init__(self) -> None:
         # Paths of sockets must be short, which those of tests are not. Connections that are shared have theirs here, too.
         self.sockets = Path(tempfile.mkdtemp(prefix="vm"))
-        self.disks: list[Disk] = []
-        # A TPM 2 of swtpm, whose memory outlives a restart; and whether this host's loopback is reached at 10.0.2.2.
-        self.has_tpm = False
-        self.reaches_host = False
 
-    # ---- commands
+    @property
+    def ansible_variables(self) -> dict[str, t.Any]:
+        """The variables with which Ansible reaches the machine."""
+        raise NotImplementedError
+
+    def written(self, disks: t.Iterable[Disk]) -> int:
+        """Return how many writes these disks have taken since they were plugged in."""
+        raise NotImplementedError
+
+    def _ssh(self, command: t.Sequence[str]) -> list[str]:
+        """Return the command of this host that runs a command in the machine."""
+        raise NotImplementedError
 
     def run(self, *command: str, text: str = "") -> str:
         """Run a command, with the text as its input, and return what it printed; CalledProcessError when it fails."""
@@ -111,6 +114,21 @@ class Machine:
             ["tar", "--create", "--dereference", "--directory", str(files), "."], stdout=subprocess.PIPE, check=True
         ).stdout
         subprocess.run(self._ssh(("sh", "-c", f"mkdir -p {to} && tar --extract --touch --directory {to}")), input=archive, check=True)
+
+
+class Machine(Guest):
+    """A machine with its files in `folder`; `disks` are those that are plugged in, in the order of their attachment."""
+
+    def __init__(self, image: Path, folder: Path) -> None:
+        super().__init__()
+        self._image = image
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self.disks: list[Disk] = []
+        # A TPM 2 of swtpm, whose memory outlives a restart; and whether this host's loopback is reached at 10.0.2.2.
+        self.has_tpm = False
+        self.reaches_host = False
 
     @property
     def ansible_variables(self) -> dict[str, t.Any]:

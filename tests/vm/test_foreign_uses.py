@@ -1,0 +1,127 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nothing that is not named is destroyed: each content of `foreign_uses`, on disks with and without marks of ours, outlives every run.
+
+A run refuses, has no steps, writes nothing, and says so in check mode as well; a permission for another disk, or to remove what is not
+listed, changes none of it. The kernel, md, LVM, LUKS, bcache, LIO and udev are real, in a User Mode Linux.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
+from ansible_collections.bareon.allocator.tests.support.vm.recorded_disks import Served
+from ansible_collections.bareon.allocator.tests.support.vm.torn_runs import State
+from ansible_collections.bareon.allocator.tests.support.vm.user_mode import UserModeMachine
+from ansible_collections.bareon.allocator.tests.vm.foreign_content import Foreign
+from ansible_collections.bareon.allocator.tests.vm.foreign_uses import FOREIGN
+from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
+
+MIB = 1024**2
+Plain = dict[str, t.Any]
+Pair = tuple[Disk, Disk]
+
+PAIRS: dict[str, Pair] = {
+    marks: (Disk(f"{marks}-1", 400 * MIB), Disk(f"{marks}-2", 400 * MIB)) for marks in ("none", "partitions", "mirror")
+}
+OTHER = Disk("OTHER", 400 * MIB)
+DISKS = [*(disk for pair in PAIRS.values() for disk in pair), OTHER]
+
+_OPTIONS: tuple[Plain, ...] = ({}, {"wipe": [OTHER.link]}, {"wipe": [OTHER.link], "keep_unlisted": False})
+_CHECK = {"_ansible_check_mode": True, "_ansible_diff": True}
+RUNS = [{**options, **mode} for options in _OPTIONS for mode in (_CHECK, {})]
+
+
+def on_partitions(pair: Pair) -> Plain:
+    """A file system on each disk, and room behind it."""
+    return {
+        "parteds": [_table(disk) for disk in pair],
+        "fss": [{"device": f"{disk.link}-part1", "fs_type": "ext4", "mount": f"/srv/{disk.serial}"} for disk in pair],
+    }
+
+
+def on_mirror(pair: Pair) -> Plain:
+    """A file system on an array of both disks."""
+    members = [f"{disk.link}-part1" for disk in pair]
+    return {
+        "parteds": [_table(disk) for disk in pair],
+        "mds": [{"name": "/dev/md/ours", "level": "raid1", "devices": members, "spares": [], "metadata": "1.2"}],
+        "fss": [{"device": "/dev/md/ours", "fs_type": "ext4", "mount": "/srv/ours"}],
+    }
+
+
+def _table(disk: Disk) -> Plain:
+    part = {"name": f"{disk.link}-part1", "count": 1, "begin": 1, "end": 301, "space_id": "data"}
+    return {"name": disk.link, "disk_id": disk.link, "partitions": [part]}
+
+
+SCHEMAS = {"none": on_partitions, "partitions": on_partitions, "mirror": on_mirror}
+
+
+@pytest.fixture(scope="module")
+def retired(image: Path, user_mode_root: Path, tmp_path_factory: pytest.TempPathFactory) -> State:
+    """Disks of which some have carried a layout of ours, which was given up as people do: it was stopped, and its tables stayed."""
+    machine = UserModeMachine(image, tmp_path_factory.mktemp("machine"))
+    try:
+        machine.start(DISKS, {disk.serial: Served(disk.size) for disk in DISKS}, user_mode_root)
+        host = LayoutHost(machine)
+        for marks in ("partitions", "mirror"):
+            for disk in PAIRS[marks]:
+                machine.plug(disk)
+            host.apply(SCHEMAS[marks](PAIRS[marks]))
+            names = " ".join(disk.link for disk in PAIRS[marks])
+            host.shell(f"""
+mdadm --stop --scan
+udevadm settle
+for disk in {names}; do wipefs --all --quiet $disk-part1; partx --delete $disk || true; done
+udevadm settle
+sync
+""")
+        machine.cut_power()
+        return dict(machine.server.disks)
+    finally:
+        machine.throw_away()
+
+
+@pytest.fixture(scope="module", params=FOREIGN, ids=lambda foreign: foreign.name)
+def foreign(request: pytest.FixtureRequest) -> Foreign:
+    return t.cast("Foreign", request.param)
+
+
+@pytest.fixture(scope="module")
+def host(
+    foreign: Foreign, image: Path, user_mode_root: Path, retired: State, tmp_path_factory: pytest.TempPathFactory
+) -> t.Iterator[LayoutHost]:
+    """A new machine for each content."""
+    machine = UserModeMachine(image, tmp_path_factory.mktemp("machine"))
+    try:
+        machine.start(DISKS, retired, user_mode_root)
+        machine.plug(OTHER)
+        host = LayoutHost(machine)
+        host.shell("head -c 4194304 /dev/urandom >/root/mark")
+        yield host
+    finally:
+        machine.throw_away()
+
+
+@pytest.mark.parametrize("marks", PAIRS)
+def test_foreign_content_outlives_every_run(host: LayoutHost, foreign: Foreign, marks: str) -> None:
+    """With `marks` the disks have carried that layout of ours, of which each tool leaves what it leaves."""
+    machine = t.cast("UserModeMachine", host.machine)
+    pair = PAIRS[marks]
+    for disk in pair:
+        machine.plug(disk)
+    place = f"A={pair[0].link} B={pair[1].link} T=t{marks} M=/run/{marks} MARK=/root/mark\n"
+    host.shell(f"{place}mkdir $M\n{foreign.make}\nsync; udevadm settle")
+    written = machine.written(pair)
+    for options, result in zip(RUNS, host.attempt_each(SCHEMAS[marks](pair), RUNS), strict=True):
+        assert result.get("failed"), (options, result)
+        assert (result.get("steps", []), result.get("destroys", []), result["changed"]) == ([], [], False), (options, result)
+    if foreign.rests:
+        assert machine.written(pair) == written
+    host.shell(f"{place}{foreign.whole}")
