@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from ....module_utils._data.errors import Mistakes, suggest
 from ....module_utils._data.kinds import kind_of
 from ....module_utils._data.words import listed
-from ....module_utils._storage import btrfs, lvm, overhead, zfs
+from ....module_utils._storage import btrfs, overhead, zfs
 from ....module_utils._storage.filesystems import made_on
 from ....module_utils._storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
@@ -32,9 +32,10 @@ from .memo import Memory
 from .mounts import NO_MOUNT
 from .no_plan import no_size_left, no_twins, over_maximum
 from .options import check_options
+from .percent import Percentages
 from .relations import related
 from .thin import check_kept, check_pools
-from .values import ALL_DISKS, KEYS_OF_SOME, SPACE, Bounds, Mirror, bounds_of
+from .values import ALL_DISKS, KEYS_OF_SOME, SPACE, Amount, Bounds, Mirror, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
 from .zpool import check_least_zpool, check_zpool, legs_of_zpool, parts_of
 
@@ -132,7 +133,19 @@ class _Reader:
         self.apart = {entry.place: related(entry, "apart_from", entries, groups, self.left_out, self.mistakes) for entry in entries}
         self.together = {entry.place: related(entry, "together_with", entries, groups, self.left_out, self.mistakes) for entry in entries}
         check_copies(entries, groups, self.mistakes)
-        spaces = [self._space(entry, choices[entry.place], groups.get(entry.id)) for entry in entries]
+        legs = {entry.place: self._count_legs(entry, choices[entry.place]) for entry in entries}
+        percentages = Percentages(
+            self.hardware.disks,
+            self.hardware.firmware,
+            [entry for entry in entries if entry.id and entry.type is not None],
+            groups,
+            {entry.id: choices[entry.place].allowed for entry in entries},
+            {entry.id: legs[entry.place] for entry in entries},
+            self.extents,
+            self.encrypted,
+            self.flat,
+        )
+        spaces = [self._space(entry, choices[entry.place], groups.get(entry.id), legs[entry.place], percentages) for entry in entries]
         check_pools(spaces, self.mistakes)
         if self.mistakes:
             for entry, bounds in self.contradictions:
@@ -407,15 +420,26 @@ class _Reader:
                 elif mount is not None and mount not in NO_MOUNT:
                     first[mount] = entry.id if values is entry.values else f"{values['name']} of {entry.id}"
 
-    def _space(self, entry: Entry, choice: _Choice, group: str | None) -> Space:
+    def _count_legs(self, entry: Entry, choice: _Choice) -> int:
+        if entry.type in _ON_LEGS:
+            return self._legs(entry, len(choice.allowed))
+        return entry.values["legs"] if isinstance(entry.values["legs"], int) else 0
+
+    def _space(self, entry: Entry, choice: _Choice, group: str | None, legs: int, percentages: Percentages) -> Space:
         values = entry.values
-        bounds = bounds_of(values, self._whole(entry, choice.allowed), entry.place, self.mistakes)
+
+        def relative(amount: Amount) -> int:
+            if self.mistakes or entry.type is None:
+                # Of a schema with mistakes only these are said, so any room will do.
+                return math.floor(amount.number * sum(self.hardware.disks[disk].size for disk in choice.allowed) / 100)
+            return percentages.mib(entry, amount)
+
+        bounds = bounds_of(values, relative, entry.place, self.mistakes)
         if bounds.contradictory:
             self.contradictions.append((entry, bounds))
         check_options(entry, self.mistakes)
         if entry.type is SpaceType.ZPOOL:
             check_zpool(entry, self.mistakes)
-        legs = self._legs(entry, len(choice.allowed)) if entry.type in _ON_LEGS else values["legs"] or 0
         if choice.allowed and not bounds.contradictory:
             self._check_least(entry, bounds, legs, group)
         zpool, part = self.parts.get(entry.id, (None, None))
@@ -445,25 +469,6 @@ class _Reader:
             | ({} if zpool is None else {"cache_of": None})
             | ({"encrypt": True} if _shares_encryption(entry) and entry.id in self.encrypted else {}),
         )
-
-    def _whole(self, item: Entry, allowed: frozenset[int]) -> int:
-        """Return what a percentage is of: the room of the disks that a space may use, for one on each disk that of the smallest.
-
-        It is looked at only where there is a percentage.
-        """
-        sizes = (item.values[key] for key in ("size", "min_size", "max_size"))
-        if not any(size is not None and size.relative for size in sizes):
-            return 0
-        rooms = [self._room(item, self.hardware.disks[position].size) for position in allowed]
-        return min(rooms, default=0) if item.values["per_disk"] else sum(rooms)
-
-    def _room(self, item: Entry, size: int) -> int:
-        if self.flat:
-            return size
-        if item.type is not SpaceType.VOLUME_GROUP and item.type not in _VOLUMES:
-            return overhead.usable(size)
-        extent = self.extents.get(item.id, lvm.EXTENT)
-        return lvm.pv_extents(overhead.usable(size), overhead.pv_head(item.id in self.encrypted), extent) * extent
 
     def _legs(self, entry: Entry, disks: int) -> int:
         if entry.type is SpaceType.ZPOOL:

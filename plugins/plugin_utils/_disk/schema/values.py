@@ -10,7 +10,7 @@ import math
 import re
 import typing as t
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -79,14 +79,10 @@ class Mirror(StrEnum):
 
 @dataclass(frozen=True)
 class Amount:
-    """A size as it is written: `number` MiB, or percent of the room there is."""
+    """A size as it is written: `number` MiB, or percent of what a space can have."""
 
     number: Fraction
     relative: bool = False
-
-    def mib(self, whole: int) -> Fraction:
-        """Return the size where there is room of `whole` MiB."""
-        return self.number * whole / 100 if self.relative else self.number
 
 
 @dataclass(frozen=True)
@@ -455,21 +451,25 @@ SPACE = Table(
 SPACES = ListOf(SPACE, "schema", least=1)
 
 
-def bounds_of(values: Values, whole: int, place: str, mistakes: Mistakes) -> Bounds:
-    """Return the bounds of a space where there is room of `whole` MiB.
+def bounds_of(values: Values, relative: Callable[[Amount], int], place: str, mistakes: Mistakes) -> Bounds:
+    """Return the bounds of a space; `relative` gives the MiB of a percentage.
 
-    A minimum is rounded up, a maximum down, an exact size to the nearest MiB.
+    A minimum is rounded up, a maximum down, an exact size to the nearest MiB; percentages are whole already.
     """
     exact, least, most = (values[key] for key in ("size", "min_size", "max_size"))
+
+    def mib(amount: Amount) -> Fraction:
+        return Fraction(relative(amount)) if amount.relative else amount.number
+
     if exact is not None:
         doubled = [key for key in ("min_size", "max_size") if values[key] is not None]
         if doubled:
             mistakes.add(f"{place}.size", f"fixes both bounds; drop it or {' and '.join(doubled)}")
-        rounded = max(1, math.floor(exact.mib(whole) + Fraction(1, 2)))
+        rounded = max(1, math.floor(mib(exact) + Fraction(1, 2)))
         return Bounds(rounded, rounded)
-    lower = 0 if least is None else math.ceil(least.mib(whole))
+    lower = 0 if least is None else math.ceil(mib(least))
     if most is None:
         return Bounds(lower)
-    upper = math.floor(most.mib(whole))
-    between_two_mib = least is not None and least.mib(whole) <= most.mib(whole) and lower > upper
+    upper = math.floor(mib(most))
+    between_two_mib = least is not None and mib(least) <= mib(most) and lower > upper
     return Bounds(lower, lower if between_two_mib else upper)

@@ -1,0 +1,157 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a percentage is of: what the space can have.
+
+For a volume these are the extents of its vg beside all that must lie on the same disks, for an array the data room of its legs, for
+a partition the largest of its disks, for `partitions` all of them. Amounts are rounded down to what a space is made of, so that what
+adds up to 100 % fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ....module_utils._storage import btrfs, lvm, overhead, thin, zfs
+from ....module_utils._storage.raid import data_legs
+from ..model import Disk, Firmware, SpaceType
+from .entry import Entry
+from .values import Amount
+
+_BOOT_TYPES = (SpaceType.ESP, SpaceType.BIOS_GRUB)
+_IN_GROUPS = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME)
+_BOOT_MOUNTS = ("/boot", "/")
+
+
+@dataclass(frozen=True)
+class Percentages:
+    """What percentages come to on one machine. `groups` has the vg of a volume by id; `allowed`, `legs` are by id, `extents` MiB by id."""
+
+    disks: Sequence[Disk]
+    firmware: Firmware | None
+    entries: Sequence[Entry]
+    groups: Mapping[str, str]
+    allowed: Mapping[str, frozenset[int]]
+    legs: Mapping[str, int]
+    extents: Mapping[str, int]
+    encrypted: frozenset[str]
+    flat: bool
+
+    def mib(self, entry: Entry, amount: Amount) -> int:
+        """Return the MiB of a relative amount of a space."""
+        share = amount.number / 100
+        if self.flat:
+            return math.floor(share * sum(self.disks[disk].size for disk in self.allowed[entry.id]))
+        if entry.type in _IN_GROUPS and entry.id in self.groups:
+            group = next(other for other in self.entries if other.id == self.groups[entry.id])
+            extent = self.extents[group.id]
+            room = math.floor(share * self._group_room(group) / extent) * extent
+            if entry.type is SpaceType.THIN_POOL:
+                return thin.divide(room, extent, entry.values["chunk_size"], entry.values["metadata_size"]).size
+            return room
+        if entry.type is SpaceType.VOLUME_GROUP:
+            return math.floor(share * self._group_room(entry, capped=False))
+        if entry.type is SpaceType.ZPOOL:
+            shape = zfs.shape_of(entry.values["vdev"] or zfs.Vdev.MIRROR, self.legs[entry.id], entry.values["vdevs"])
+            return zfs.room(shape, math.floor(share * self._leg(entry)), entry.values["ashift"])
+        if self.legs.get(entry.id):
+            return math.floor(share * self._leg(entry)) * self._data_legs(entry)
+        rooms = self._rooms(entry)
+        if entry.values["per_disk"]:
+            return math.floor(share * rooms[-1]) if rooms else 0
+        return math.floor(share * (sum(rooms) if entry.type is SpaceType.PARTITIONS else self._leg(entry)))
+
+    def _least(self, entry: Entry, amount: Amount) -> int:
+        return self.mib(entry, amount) if amount.relative else math.ceil(amount.number)
+
+    def _rooms(self, entry: Entry) -> list[int]:
+        """Return the MiB of the disks that a space may use, the largest first."""
+        return sorted((overhead.usable(self.disks[disk].size) for disk in self.allowed[entry.id]), reverse=True)
+
+    def _pieces(self, entry: Entry) -> int:
+        """Return on how many disks a space lies."""
+        if entry.values["per_disk"]:
+            return len(self.allowed[entry.id])
+        return ((self.legs.get(entry.id) or 1) + entry.values["spares"]) * (entry.values["count"] or 1)
+
+    def _leg(self, entry: Entry) -> int:
+        """Return the most MiB of each piece of a space."""
+        rooms = self._rooms(entry)
+        return rooms[min(len(rooms), self._pieces(entry)) - 1] if rooms else 0
+
+    def _data_legs(self, entry: Entry) -> int:
+        level, legs = entry.values["level"], self.legs[entry.id]
+        return max(1, btrfs.data_legs(level, legs) if entry.type is SpaceType.BTRFS else data_legs(level, legs))
+
+    def _group_room(self, group: Entry, *, capped: bool = True) -> int:
+        """Return the MiB in extents that a vg can have."""
+        extent = self.extents.get(group.id, lvm.EXTENT)
+        arrays = [other for other in self.entries if other.type is SpaceType.RAID and other.id in group.values["contains"]]
+        if arrays:
+            room = sum(self._array_room(array, extent, group.id in self.encrypted) for array in arrays)
+        else:
+            head = overhead.pv_head(group.id in self.encrypted)
+            rooms = [lvm.pv_extents(room, head, extent) * extent for room in self._rooms(group)][: group.values["max_pvs"]]
+            beside = (min(pieces, len(rooms)) * math.ceil(size / extent) * extent for size, pieces in self._beside(group))
+            room = max(0, sum(rooms) - sum(beside))
+        most = [group.values[key] for key in ("size", "max_size") if capped and group.values[key] is not None]
+        return min([room, *(self.mib(group, amount) if amount.relative else math.floor(amount.number) for amount in most)])
+
+    def _array_room(self, array: Entry, extent: int, encrypted: bool) -> int:
+        """Return the MiB in extents that an array can give to its vg."""
+        leg, data = self._leg(array) - sum(size for size, _pieces in self._beside(array)), self._data_legs(array)
+        reserve = overhead.md_reserve(max(leg, 0), overhead.md_metadata(array.values["boot"]), data)
+        return lvm.pv_extents(data * max(0, leg - reserve), overhead.array_pv_head(data, encrypted), extent) * extent
+
+    def _beside(self, whole: Entry) -> Iterator[tuple[int, int]]:
+        """Yield MiB and number of pieces of all that must lie on the disks of a vg or an array, and has a minimum."""
+        own = self.allowed[whole.id]
+        for other in self.entries:
+            inside = other.id == whole.id or other.id in self.groups or other.type in (SpaceType.VOLUME_GROUP, SpaceType.THIN_VOLUME)
+            below = any(other.id in entry.values["contains"] for entry in self.entries)
+            if inside or below or other.type in _BOOT_TYPES or not self.allowed[other.id] <= own:
+                continue
+            amount = other.values["size"] or other.values["min_size"]
+            least = 0 if amount is None else self._least(other, amount)
+            if least and self._data_legs_or_one(other):
+                yield math.ceil(least / self._data_legs_or_one(other)), self._pieces(other)
+        yield from self._boot_partitions(own)
+
+    def _data_legs_or_one(self, entry: Entry) -> int:
+        if entry.type is SpaceType.ZPOOL or not self.legs.get(entry.id):
+            return 1
+        return self._data_legs(entry)
+
+    def _boot_partitions(self, own: frozenset[int]) -> Iterator[tuple[int, int]]:
+        """Yield the boot partitions of the disks that boot, those that are added to a schema without any among them."""
+        carriers = [entry for entry in self.entries if entry.values["boot"] and entry.type not in _BOOT_TYPES]
+        known = [entry for entry in self.entries if entry.type in _BOOT_TYPES]
+        wanted = [entry.values["size"] or entry.values["min_size"] for entry in known]
+        usual = {SpaceType.ESP: overhead.ESP_DEFAULT, SpaceType.BIOS_GRUB: overhead.BIOS_GRUB}
+        sizes = [
+            usual[entry.type or SpaceType.ESP]
+            if amount is None
+            else self.mib(entry, amount)
+            if amount.relative
+            else math.ceil(amount.number)
+            for entry, amount in zip(known, wanted)
+        ]
+        if carriers and not known and self.firmware is not None:
+            sizes = [overhead.ESP_DEFAULT if self.firmware is Firmware.UEFI else overhead.BIOS_GRUB]
+        for mount in _BOOT_MOUNTS:
+            carriers = carriers or [entry for entry in self.entries if entry.values["mount"] == mount]
+        if not all(self.allowed[entry.id] <= own for entry in carriers):
+            return
+        pieces = max((self._boots_on(entry) for entry in carriers), default=1)
+        yield from ((size, pieces) for size in sizes)
+
+    def _boots_on(self, entry: Entry) -> int:
+        """Return how many disks boot because of a space."""
+        group = next((other for other in self.entries if other.id == self.groups.get(entry.id, entry.id)), entry)
+        if group.type is not SpaceType.VOLUME_GROUP:
+            return self._pieces(group)
+        arrays = [other for other in self.entries if other.type is SpaceType.RAID and other.id in group.values["contains"]]
+        return sum(map(self._pieces, arrays)) or min(group.values["max_pvs"] or len(self.disks), len(self.allowed[group.id]))
