@@ -44,9 +44,9 @@ options:
         such a group, otherwise of any kind; failing that, such a group among all disks; failing that, the two largest disks of one kind.
       - C(recommendedSwap($.ram)) gives twice the memory up to 2 GiB, the same up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
       - Sizes are MiB as a number, text with a unit such as V(50 GiB), V(50G) or V(2 TB), or a percentage such as V(30 %) of what
-        the space can have. For a volume these are the extents of its C(vg) beside all that must lie on the same disks, for an array the data
-        room of its legs, for a C(partition) the largest of its disks (with C(per_disk) the smallest), for C(partitions) all of its disks.
-        Percentages are rounded down, so what adds up to 100 % fits.
+        the space can have. For a volume these are the extents of its C(vg) beside all that must lie on the same disks, for an array the
+        data room of its legs, for a C(partition) the largest of its disks (with C(per_disk) the smallest), for C(partitions) all of its
+        disks. Percentages are rounded down, so what adds up to 100 % fits.
       - If the schema has no C(vg), an C(lv) lies directly on disks. Then no overhead is counted, not even a partition table.
       - Exactly one of O(schema) and O(profile) is required.
     type: list
