@@ -70,6 +70,9 @@ def _run_in_a_shell(layout: Layout) -> Iterator[tuple[str, str, str]]:
     """Give what setup-storage puts into its commands: the space, what it is, and the text. Labels are quoted."""
     # A disk's name is resolved before: of a link of udev's, with the backslashes and hashes that it may have, its node is left.
     yield from ((disk.id, "the name", re.sub(r"[\\#]", "", disk.device)) for disk in layout.disks)
+    # Letters of other alphabets are letters to a shell.
+    named = ((partition.space, _label(layout, partition)) for disk in layout.disks for partition in disk.partitions)
+    yield from ((space, "the name", re.sub(r"[^\x00-\x7f]", "", label)) for space, label in named)
     yield from ((array.space, "the array", array.title) for array in layout.arrays)
     yield from ((group.space, "the vg", group.name) for group in layout.groups)
     yield from ((volume.space, "the volume", volume.name) for volume in layout.volumes)

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import copy
+import re
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
@@ -118,3 +121,43 @@ def test_a_type_that_says_more_than_what_lies_there_is_a_loss() -> None:
     disk = {**plan["schema"]["parteds"][0], "partitions": [part, *plan["schema"]["parteds"][0]["partitions"][1:]]}
     with pytest.raises(InputError, match="logs: its type is 9e1a2d38-c612-4316-aa26-8b49521e5a8b; setup-storage sets types by what lies"):
         written({**plan, "schema": {**plan["schema"], "parteds": [disk, *plan["schema"]["parteds"][1:]]}})
+
+
+@pytest.mark.parametrize("letter", "$`;&|<>(){}*?!'\"\\~#")
+def test_a_mount_point_that_a_shell_would_read_is_refused(letter: str) -> None:
+    """The second file system is looked at as the first is."""
+    places = {"plain": "/plain", "odd": f"/a{letter}b"}
+    schema = [{"id": name, "type": "partition", "size": 512, "fs_type": "ext4", "mount": place} for name, place in places.items()]
+    with pytest.raises(InputError) as caught:
+        written(make_plan(schema, hardware([("ssd", 10)])), lossy=True)
+    assert [mistake.place for mistake in caught.value.mistakes] == ["odd"]
+
+
+def _texts(data: t.Any, place: tuple[t.Any, ...] = ()) -> Iterator[tuple[t.Any, ...]]:
+    """Give the place of each text in plain data."""
+    if isinstance(data, str):
+        yield place
+    for key, item in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        yield from _texts(item, (*place, key))
+
+
+@pytest.mark.parametrize("hostile", ["$(touch x)", "`touch x`", ";touch x", "~"])
+def test_nothing_of_a_plan_is_written_that_a_shell_would_read(hostile: str) -> None:
+    """setup-storage runs its commands in a shell, so what a plan says anywhere is refused, lost or quoted."""
+    refused = 0
+    for firmware in ("bios", "uefi"):
+        plan = whole_plan(firmware)
+        for place in _texts(plan["schema"]):
+            changed = copy.deepcopy(plan)
+            holder: t.Any = changed["schema"]
+            for key in place[:-1]:
+                holder = holder[key]
+            holder[place[-1]] += hostile
+            try:
+                text = written(changed, lossy=True).value
+            except InputError:
+                refused += 1
+                continue
+            unquoted = re.sub(r"'[^'\n]*'", "''", text)
+            assert not re.search(r"[$`;&|<>(){}\\]|(^|[\s=\"])~", unquoted), (place, text)
+    assert refused > 20
