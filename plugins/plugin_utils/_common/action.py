@@ -135,11 +135,12 @@ class PlanningAction(ActionBase):
         except (AnsibleAction, AnsibleConnectionFailure):
             raise
         except AnsibleError as error:
-            return result | failure(str(error))
+            return result | with_visible_sentences(failure(str(error)))
         except Exception as error:
             # Nobody foresaw it; that is our mistake, whatever the input is.
             told = f"{type(error).__name__}: {error}".rstrip(": ")
-            return result | failure(f"a mistake in bareon.allocator ({told}); please report it") | {"exception": traceback.format_exc()}
+            says = failure(f"a mistake in bareon.allocator ({told}); please report it")
+            return result | with_visible_sentences(says) | {"exception": traceback.format_exc()}
         finally:
             self._end_line()
 

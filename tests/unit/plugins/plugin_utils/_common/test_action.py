@@ -12,11 +12,13 @@ import typing as t
 from dataclasses import dataclass
 
 import pytest
+from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
 from ansible.playbook.task import Task
 from ansible.plugins.connection import local
 from ansible.template import Templar
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistake, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import action
 
 
@@ -81,3 +83,35 @@ def test_input_that_is_no_data_is_refused_and_shows_no_traceback(options, says):
     connection = local.Connection(PlayContext())
     refusing = Refusing(task, connection, PlayContext(), loader, Templar(loader=loader, variables={}), None)
     assert refusing.run(task_vars={}) == {"changed": False, "failed": True, "msg": says}
+
+
+class Telling(action.PlanningAction):
+    """Says what it is given, or ends with it as an error of a kind."""
+
+    ARGUMENTS: t.ClassVar = {"says": {"type": "str"}, "ends": {"type": "str"}}
+    ERRORS: t.ClassVar = {
+        "input": lambda says: InputError([Mistake("place", says)]),
+        "none": lambda says: NoSolution(says, {}),
+        "ansible": AnsibleError,
+        "unforeseen": KeyError,
+    }
+
+    def plan(self, arguments, task_vars):
+        if arguments["ends"]:
+            raise self.ERRORS[arguments["ends"]](arguments["says"])
+        return {"summary": arguments["says"], "warnings": [arguments["says"]], "name": arguments["says"]}
+
+
+@pytest.mark.parametrize("ends", [None, *Telling.ERRORS])
+def test_sentences_have_marks_where_nobody_sees_anything_and_data_are_as_they_are(ends):
+    task, loader = Task(), DataLoader()
+    task.action, task.args = "bareon.allocator.telling", {"says": "a\u202eb\x1b[2Jc\nd", "ends": ends}
+    context = PlayContext()
+    telling = Telling(task, local.Connection(context), context, loader, Templar(loader=loader, variables={}), None)
+    result = telling.run(task_vars={})
+    shown = [result[key] for key in ("msg", "summary") if key in result] + list(result.get("warnings", ()))
+    assert shown
+    assert [text for text in shown if "\u202e" in text or "\x1b" in text] == []
+    if ends is None:
+        assert shown == ["a\ufffdb\ufffd[2Jc\nd"] * 2
+        assert result["name"] == "a\u202eb\x1b[2Jc\nd"
