@@ -88,10 +88,11 @@ schemas: $(DEVELOP) ## Write docs/schemas, the JSON Schemas of profiles and othe
 grammar: $(DEVELOP) ## Write the tables of the parser of expressions, as the installed YAQL computes them
 	PYTHONPATH=.venv/collections $(BIN)/python tests/support/disk/grammar.py
 
-guide: $(DEVELOP) ## Write what the guides show: docs/profile_matrix.md, all profiles on many machines, tables of docs/options.md, pictures
+guide: $(DEVELOP) ## Write what the guides show: docs/profile_matrix.md, all profiles on many machines, tables of docs/options.md, docs/playbooks.md, pictures
 	$(BENCH) tests/support/host/options_guide.py
 	$(BENCH) tests/support/disk/matrix.py
 	$(BENCH) tests/support/disk/guide.py
+	$(BENCH) tests/support/house/playbooks.py
 
 docs: $(DEVELOP) ## Make pages of the guides and the reference in .build/docs/html; any warning is a mistake
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/site/requirements.txt
