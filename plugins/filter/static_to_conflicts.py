@@ -38,8 +38,9 @@ EXAMPLES = r"""
 
 - name: Show that the root of another system cannot be mounted over this one's
   ansible.builtin.debug:
-    msg: "{{ {'fss': [{'mount': '/'}]} | bareon.allocator.static_to_conflicts({'disks': []}, present=present) }}"
+    msg: "{{ schema | bareon.allocator.static_to_conflicts({'disks': []}, present=present) }}"
   vars:
+    schema: {fss: [{device: /dev/sda1, mount: /}]}
     present: {/proc/self/mountinfo: "{{ mounts.content | b64decode }}"}
 """
 

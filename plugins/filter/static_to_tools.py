@@ -27,7 +27,11 @@ EXAMPLES = r"""
 ---
 - name: Show what a mirror with XFS takes
   ansible.builtin.debug:
-    msg: "{{ {'mds': [{'name': '/dev/md/data'}], 'fss': [{'fs_type': 'xfs'}]} | bareon.allocator.static_to_tools }}"
+    msg: "{{ schema | bareon.allocator.static_to_tools }}"
+  vars:
+    schema:
+      mds: [{name: /dev/md/data, level: raid1, devices: [/dev/sda1, /dev/sdb1]}]
+      fss: [{device: /dev/md/data, fs_type: xfs}]
 """
 
 RETURN = r"""

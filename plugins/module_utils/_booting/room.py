@@ -29,7 +29,7 @@ def why_no_room(schema: Mapping[str, t.Any], archive: Archive, brought: int) -> 
         return ()
     layout = parse_static_schema(schema)
     mounted = {mount: filesystem for filesystem in layout.filesystems for mount in _mounts(filesystem)}
-    compressed = {f"fss[{at}]" for at, entry in enumerate(schema["fss"]) if any("compress" in str(one) for one in _options(entry))}
+    compressed = {filesystem.place for filesystem in layout.filesystems if any("compress" in words for words in _options(filesystem))}
     # How much ZFS makes of its devices follows from its own settings.
     places = [*mounted, *(dataset.mount for pool in layout.zpools for dataset in (pool.root, *pool.datasets) if dataset.mount != "none")]
     taken = Counter({_place_of("", places): brought})
@@ -57,10 +57,10 @@ def _mounts(filesystem: DesiredFilesystem) -> Iterator[str]:
             yield mount
 
 
-def _options(entry: Mapping[str, t.Any]) -> Iterator[t.Any]:
+def _options(filesystem: DesiredFilesystem) -> Iterator[str]:
     """Give the mount options of a file system and its subvolumes."""
-    for one in (entry, *(entry.get("subvolumes") or ())):
-        yield one.get("fstab_options")
+    yield filesystem.mount_options
+    yield from (subvolume.mount_options for subvolume in filesystem.subvolumes)
 
 
 def _place_of(path: str, places: list[str]) -> str:
