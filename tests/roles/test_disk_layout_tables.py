@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.short, pytest.mark.skipif(os.geteuid() != 0, reason="n
 
 UUID = "8c2f2a9e-9a4c-5f0e-8a0e-5d4b6e1b7f1"
 SCHEMA = {
-    "mds": [{"name": "/dev/md/data"}],
+    "mds": [{"name": "/dev/md/data", "level": "raid1", "devices": ["/dev/sda1", "/dev/sdb1"]}],
     "luks": [{"name": "data-crypt", "device": "/dev/md/data"}],
     "fss": [
         {"device": "/dev/mapper/data-crypt", "mount": "/srv", "fs_type": "ext4"},
