@@ -44,6 +44,36 @@ requirements:
   - psycopg 3 for PostgreSQL, PyMySQL for MariaDB, on the controller
 """
 
+    BACKUP = r"""
+options:
+  database:
+    description:
+      - The database that keeps providers and allocations, as in M(bareon.allocator.provider).
+    type: str
+  timeout:
+    description: How many seconds the task may wait for the database in total.
+    type: float
+    default: 60
+attributes:
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  check_mode:
+    description: Can run in check mode and return what it would return otherwise.
+    support: full
+  diff_mode:
+    description: Returns what has changed, or would, when in diff mode.
+    support: none
+  idempotent:
+    description: A second run changes nothing.
+    support: none
+    details:
+      - Each run writes all of it.
+requirements:
+  - SQLAlchemy 2, alembic, os-traits and os-resource-classes on the controller
+  - psycopg 3 for PostgreSQL, PyMySQL for MariaDB, on the controller
+"""
+
     LOOKUP = r"""
 options:
   database:

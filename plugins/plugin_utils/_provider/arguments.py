@@ -15,6 +15,12 @@ DATABASE_ARGUMENTS: Mapping[str, t.Any] = {
     "world": {"type": "dict"},
 }
 
+BACKUP_ARGUMENTS: Mapping[str, t.Any] = {
+    "database": DATABASE_ARGUMENTS["database"],
+    "timeout": DATABASE_ARGUMENTS["timeout"],
+    "path": {"type": "path", "required": True},
+}
+
 DATABASE_EXCLUSIVE: tuple[tuple[str, ...], ...] = (("database", "world"),)
 
 REQUEST_ARGUMENTS: Mapping[str, t.Any] = {

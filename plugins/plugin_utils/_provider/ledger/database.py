@@ -85,7 +85,7 @@ _MOST_LINKS = 40
 
 def is_missing_file(url: sa.URL) -> bool:
     """Tell whether the URL names an SQLite file that is not there yet."""
-    return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not _file_of(url).exists()
+    return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not file_of(url).exists()
 
 
 def reading(engine: sa.Engine, *, snapshots: bool = True) -> KeptConnection:
@@ -248,7 +248,7 @@ def _make_file(url: sa.URL) -> None:
     SQLite reads `file:...` as a URI, which may forbid to create the file; as a path it would name a folder `file:` in the working
     directory. What cannot be created is for SQLite to say.
     """
-    file, is_uri = _file_of(url), t.cast("str", url.database).startswith("file:")
+    file, is_uri = file_of(url), t.cast("str", url.database).startswith("file:")
     if is_uri and ("uri" not in url.query or url.query.get("mode", "rwc") != "rwc"):
         return
     target = _link_target(url, file)
@@ -272,7 +272,7 @@ def _link_target(url: sa.URL, file: Path) -> Path:
     return file
 
 
-def _file_of(url: sa.URL) -> Path:
+def file_of(url: sa.URL) -> Path:
     """Return the file that an SQLite URL names, which with the option `uri` is a URI itself."""
     database = t.cast("str", url.database)
     return Path(unquote(urlsplit(database).path) if database.startswith("file:") and "uri" in url.query else database)

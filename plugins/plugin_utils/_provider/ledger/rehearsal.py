@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..._common.files import open_private
 from ..._common.libraries import sa
-from .database import is_missing_file, make_engine
+from .database import is_missing_file, make_engine, unavailable
 from .deadline import DEFAULT_TIMEOUT, Deadline
 from .open import Ledger, open_ledger
 from .statements import insert_rows
@@ -37,7 +37,7 @@ def rehearse(database: str | None, folder: Path, timeout: float = DEFAULT_TIMEOU
         if not copy.exists():
             part = copy.with_suffix(".part")
             part.unlink(missing_ok=True)
-            _fill(database, part, timeout)
+            copy_ledger(database, part, timeout)
             part.rename(copy)
     return f"sqlite:///{copy}"
 
@@ -63,13 +63,16 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _fill(database: str | None, copy: Path, timeout: float) -> None:
+def copy_ledger(database: str | None, copy: Path, timeout: float) -> None:
+    """Write a ledger, as it is at one moment, into an SQLite file. Raises InputError and Unavailable."""
     url = parse_database(database)
     if not is_missing_file(url) and url.get_backend_name() == "sqlite":
         engine = make_engine(url, Deadline(timeout))
         try:
             with engine.connect() as source, closing(sqlite3.connect(copy)) as target:
                 t.cast("sqlite3.Connection", source.connection.driver_connection).backup(target)
+        except sa.exc.DBAPIError as error:
+            raise unavailable(url, error) from None
         finally:
             engine.dispose()
     # What an older release has written is brought up to date in the copy alone.

@@ -1,0 +1,64 @@
+#!/usr/bin/python
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the action plugin provider_restore, which does the work on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: provider_restore
+short_description: Restore the ledger of resource providers from a backup
+version_added: 1.0.0
+description:
+  - Makes the file of an SQLite ledger what a backup of M(bareon.allocator.provider_backup) holds. It is written in one transaction of
+    SQLite, so that no process sees half of it, and nothing of the state before is read from the log beside it.
+  - Fails while another program writes to the ledger, and where the backup is no ledger.
+  - A damaged file is replaced, together with its C(-wal) and C(-shm).
+  - Claims that were made since the backup are lost with their generations, though what they stand for may still run. Compare before you
+    go on.
+  - A ledger in PostgreSQL or MariaDB is restored with the means of the server. Or restore into an SQLite file, and move that.
+author:
+  - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.database.backup
+options:
+  path:
+    description:
+      - The backup, on the controller. It stays as it is. One of an earlier release is brought up to date on the way.
+    type: path
+    required: true
+seealso:
+  - module: bareon.allocator.provider_backup
+  - module: bareon.allocator.provider_info
+"""
+
+EXAMPLES = r"""
+---
+- name: Go back to what the ledger was at night
+  bareon.allocator.provider_restore:
+    path: /var/backups/bareon-2026-11-25.sqlite
+"""
+
+RETURN = r"""
+---
+path:
+  description: The file, as an absolute path.
+  returned: success
+  type: str
+providers:
+  description: How many providers it holds.
+  returned: success
+  type: int
+consumers:
+  description: How many consumers it holds that have something.
+  returned: success
+  type: int
+audit:
+  description: The contradictions in it, as M(bareon.allocator.provider_info) finds them; an empty list where it is in order.
+  returned: success
+  type: list
+  elements: dict
+"""
