@@ -48,7 +48,7 @@ def test_nothing_is_left_where_damaged_options_point() -> None:
     texts = [text.strip("/") for text in ODD if isinstance(text, str) and not why_no_path(text) and text.strip("/. ")]
     places = [pathlib.Path(folder) / text for folder in (ROOT, pathlib.Path.cwd(), "/") for text in texts]
     before = [place for place in places if place.exists()]
-    for name in ("disk_plan", "group_follow", "group_progress", "provider", "provider_allocation", "controller_file"):
+    for name in ("disk_plan", "group_follow", "group_progress", "provider", "provider_allocation", "provider_backup", "controller_file"):
         list(findings(TARGETS[name], 200, SEED))
     assert [place for place in places if place.exists()] == before
 

@@ -44,6 +44,8 @@ ENOUGH: dict[str, Task] = {
     "disk_layout": {"schema": SCHEMA},
     "provider": {"name": "node1"},
     "provider_allocation": {"consumer": "web", "state": "absent"},
+    "provider_backup": {"path": "saved.sqlite"},
+    "provider_restore": {"path": "saved.sqlite"},
     "provider_candidates": {"groups": {"": {"resources": {"VCPU": 1}}}},
     "group_follow": {"state_file": "state/follow.json"},
     "group_capacity": {"instances": [{"memory": "1 GiB", "vcpus": 1}]},

@@ -250,6 +250,8 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         "group_progress": [progress],
         "controller_file": [{"dest": str(folder / "page.html"), "content": "text", "public": True}],
         "provider": [{"world": WORLD, "name": "x", "inventories": {"VCPU": 1}}, {"database": database, "providers": WORLD["providers"]}],
+        "provider_backup": [{"database": database, "path": str(folder / "saved.sqlite"), "timeout": 5}],
+        "provider_restore": [{"database": database, "path": str(folder / "backup.sqlite"), "timeout": 5}],
         "provider_info": [{"world": WORLD, "providers": ["h"]}, {"world": WORLD, "consumers": [UUID], "audit": True}],
         "provider_candidates": [{"world": WORLD, **REQUEST, "limit": 5}, {"world": WORLD, "query": "resources=VCPU:1&limit=2"}],
         "provider_allocation": [
@@ -259,7 +261,16 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         ],
     }
     act("provider", folder, check=False)({"database": database, "providers": WORLD["providers"], "custom_traits": WORLD["custom_traits"]})
-    slow = {"provider": 4, "provider_allocation": 4, "group_capacity": 2, "group_redistribute": 2, "disk_plan": 2}
+    act("provider", folder, check=False)({"database": f"sqlite:///{folder}/backup.sqlite", "providers": WORLD["providers"]})
+    slow = {
+        "provider": 4,
+        "provider_backup": 4,
+        "provider_restore": 4,
+        "provider_allocation": 4,
+        "group_capacity": 2,
+        "group_redistribute": 2,
+        "disk_plan": 2,
+    }
     for name, sound in options.items():
         # A search that is cut off by its count ends soon; one of minutes tells nothing of its input.
         yield Target(name, sound, act(name, folder), (), damage=_cheap, price=slow.get(name, 1))

@@ -61,8 +61,12 @@ def back_up(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
         raise Unavailable(f"the database {describe(url)} is not there, so there is nothing to back up")
     if url.get_backend_name() == "sqlite" and path.exists() and path.samefile(file_of(url)):
         raise InputError([Mistake("path", "is the database itself; give another file")])
+    if not path.parent.is_dir():
+        raise InputError([Mistake("path", f"there is no folder {path.parent}")])
+    if path.is_dir():
+        raise InputError([Mistake("path", f"{path} is a folder; give a file")])
     try:
-        with _draft_beside(path) as draft:
+        with tempfile.TemporaryDirectory(prefix="bareon-") as away, _draft_beside(Path(away) / path.name if dry_run else path) as draft:
             copy_ledger(database, draft, timeout)
             with closing(sqlite3.connect(draft)) as copied:
                 # One file, which can be copied as it is.

@@ -145,6 +145,12 @@ def test_a_backup_that_is_no_ledger_is_refused(site, tmp_path):
     assert site.names() == {"a"}
 
 
+def test_a_file_without_a_folder_cannot_be_written(site, tmp_path):
+    for path, says in ((tmp_path / "none" / "x", "there is no folder"), (tmp_path, "is a folder")):
+        with pytest.raises(InputError, match=says):
+            site.back_up(path=str(path))
+
+
 def test_there_is_nothing_to_back_up_before_the_first_task(tmp_path):
     with pytest.raises(Unavailable, match="nothing to back up"):
         run_provider_backup({"database": f"sqlite:///{tmp_path}/none.sqlite", "timeout": 5.0, "path": str(tmp_path / "x")}, dry_run=False)
