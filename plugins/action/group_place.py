@@ -26,6 +26,7 @@ class ActionModule(PlanningAction):
         "group": {"type": "str"},
         "nodes": {"type": "list", "elements": "str"},
         "strategy": {"type": "str", "choices": ["auto", "balanced", "partitioned"], "default": "auto"},
+        "make_room": {"type": "bool", "default": False},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = CLUSTER_CONSTRAINTS
 

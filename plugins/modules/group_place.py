@@ -50,6 +50,13 @@ options:
     type: str
     choices: [auto, balanced, partitioned]
     default: auto
+  make_room:
+    description:
+      - Whether instances that do not fit are made room for. The fewest instances that are there move to other nodes of their group, and of
+        these those with the least data to copy, until as many of the new ones as possible fit. All limits and rules hold at every step.
+      - Instances without C(auto_balance) stay, as do those that no plan moves.
+    type: bool
+    default: false
 notes:
   - Nodes may be filled to the last MiB. A node that already fails N+1 takes instances that do not make it worse.
   - The effects of a failing node are only checked in the group that an instance would go to, and nothing may get worse there.
@@ -81,6 +88,16 @@ EXAMPLES = r"""
     score: capacity
   register: places
   failed_when: places.unplaced | length > 0
+
+- name: Plan the moves after which a large instance fits
+  bareon.allocator.group_place:
+    source:
+      type: ganeti_text
+      path: cluster.data
+    instances:
+      - {name: database, memory: 16 GiB, disk: 40 GiB, vcpus: 2, disk_template: drbd}
+    make_room: true
+  register: places
 
 - name: Find a host for a virtual machine among those of the ledger
   bareon.allocator.group_place:
@@ -162,6 +179,24 @@ solutions:
             says:
               description: The reason in words, where the limit does not say all.
               type: str
+moves:
+  description: The moves to make before the instances are created, as C(moves) of RV(bareon.allocator.group_balance#module:plan).
+  type: list
+  elements: dict
+  returned: with O(make_room=true)
+plan:
+  description: The same moves with their stages, as RV(bareon.allocator.group_balance#module:plan), which the role group_moves carries out.
+  type: dict
+  returned: with O(make_room=true)
+fewest:
+  description: Whether it is proven that no fewer moves make as much room. In large groups not all of them are looked at.
+  type: bool
+  returned: with O(make_room=true)
+restarts:
+  description: Instances that run, and are stopped and started again because they cannot be moved while they run.
+  type: list
+  elements: str
+  returned: with O(make_room=true)
 unplaced:
   description: Names of the instances that no group can take.
   type: list

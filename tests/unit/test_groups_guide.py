@@ -75,8 +75,8 @@ def assert_holds(part, whole, place):
 
 
 def test_the_guide_has_its_examples():
-    assert len(TASKS) == 7
-    assert set(SAID) == {"places", "quarter", "pooled", "evacuation", "moved"}
+    assert len(TASKS) == 8
+    assert set(SAID) == {"places", "roomy", "quarter", "pooled", "evacuation", "moved"}
 
 
 @pytest.mark.parametrize("name", SAID)

@@ -33,7 +33,7 @@ def place_instances(state: ClusterState, requests: Sequence[tuple[int, Placement
     results, after = _one_by_one(state, requests)
     if len(requests) > 1 and not all(result.placements for result in results):
         most = max(MOST_PLACES // len(requests), 1)
-        places, _proven = assign(state, state, [_choices(state, *asked).cheapest(most) for asked in requests])
+        places, _proven = assign(state, state, [choices_of_new(state, *asked).cheapest(most) for asked in requests])
         together, together_after = _as_assigned(state, requests, places)
         if _placed(together) > _placed(results):
             return together, together_after
@@ -77,8 +77,8 @@ def _as_assigned(
     return [found[position] for position in range(len(requests))], after
 
 
-def _choices(state: ClusterState, instance: int, request: PlacementRequest) -> Choices:
-    """Return all places of an instance; groups with a better allocation policy cost less, then the better place."""
+def choices_of_new(state: ClusterState, instance: int, request: PlacementRequest) -> Choices:
+    """Return all places of a new instance; groups with a better allocation policy cost less, then the better place."""
     members = None if request.group is None else state.group_nodes(request.group)
     scorer = Scorer(state, request.score, members)
     policies = list(AllocPolicy)

@@ -20,6 +20,10 @@ from ..metrics.score import ScoreMode
 from ..place.batch import place_instances
 from ..place.placement import PlacementRequest, PlacementResult, Strategy
 from ..place.refusal import Reason
+from ..place.room import Room, make_room
+from ..plan.order import Guard, reserves_left
+from ..plan.plain import plan_to_plain, restarted
+from ..plan.stages import stages
 from ..sources.iallocator import requested_instances
 from ..sources.inline import parse_new_instances
 from ..sources.loaded import Loaded
@@ -40,11 +44,22 @@ def place(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     state = ClusterState.from_cluster(cluster, instances)
     requests = _requests(cluster, arguments, _nodes_of(loaded, arguments), _groups_of(loaded, given, len(instances)))
     first = len(cluster.instances)
-    results, _after = place_instances(state, [(first + position, request) for position, request in enumerate(requests)])
-    return {
+    asked = [(first + position, request) for position, request in enumerate(requests)]
+    room = make_room(state, asked) if arguments.get("make_room") else None
+    results = place_instances(state, asked)[0] if room is None else room.results
+    told: Plain = {
         "solutions": [_solution(cluster, instance, result) for instance, result in zip(instances, results)],
         "unplaced": [instance.name for instance, result in zip(instances, results) if not result.placements],
     }
+    return told if room is None else told | _room_to_plain(state, room, requests[0].score)
+
+
+def _room_to_plain(state: ClusterState, room: Room, mode: ScoreMode) -> Plain:
+    """Return the moves that make room as plain data, and as a plan that can be carried out."""
+    guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in room.moves]))
+    plan = plan_to_plain(state, stages(state, room.moves, guard), mode)
+    restarts = [state.facts.instances.names[instance] for instance in restarted(state, room.moves)]
+    return {"moves": list(plan["moves"]), "plan": plan, "fewest": room.fewest, "restarts": restarts}
 
 
 def _asked(loaded: Loaded) -> tuple[Instance, ...]:
@@ -160,7 +175,13 @@ _MOST_REASONS = 5
 
 def place_summary(answer: Plain) -> str:
     """Return the answer of place_report.place as text: a table for each instance, and why other groups do not take it."""
-    return "\n\n".join(_solution_lines(solution) for solution in answer["solutions"])
+    parts = [_solution_lines(solution) for solution in answer["solutions"]]
+    if answer.get("moves"):
+        copied = format_mib(sum(move["data"] for move in answer["moves"]))
+        head = f"To make room, these move first ({copied} copied{'' if answer['fewest'] else '; fewer may be enough'}):"
+        restarts = [f"{name} is stopped and started again, because it cannot move while it runs" for name in answer["restarts"]]
+        parts = ["\n".join([head, moves_table(answer["plan"]), *restarts]), *parts]
+    return "\n\n".join(parts)
 
 
 def evacuation_summary(answer: Plain) -> str:
