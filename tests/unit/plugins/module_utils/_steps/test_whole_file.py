@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -98,3 +99,30 @@ def test_real_files(tmp_path):
     assert read_file(str(tmp_path / "none")) is None
     with pytest.raises(StepFailed, match="cannot read"):
         read_file(str(tmp_path))
+
+
+@pytest.mark.parametrize("planted", ["link", "dangling link", "hard link", "file"])
+def test_a_draft_that_somebody_plants_meanwhile_is_not_written_to(tmp_path, monkeypatch, planted):
+    """A name that is there already is removed first; what comes after that moment is refused."""
+    table, victim = tmp_path / "fstab", tmp_path / "victim"
+    victim.write_text("precious", encoding="utf-8")
+    table.write_bytes(OLD)
+    draft = tmp_path / f".fstab.{os.getpid()}.new"
+    unlink = os.unlink
+
+    def plant(path):
+        with contextlib.suppress(FileNotFoundError):
+            unlink(path)
+        if planted == "hard link":
+            os.link(victim, draft)
+        elif planted == "file":
+            draft.write_bytes(b"")
+        else:
+            draft.symlink_to(victim if planted == "link" else tmp_path / "none")
+
+    monkeypatch.setattr(whole_file.os, "unlink", plant)
+    with pytest.raises(StepFailed):
+        replace_file(str(table), NEW.decode())
+    assert victim.read_text(encoding="utf-8") == "precious"
+    assert table.read_bytes() == OLD
+    assert not (tmp_path / "none").exists()

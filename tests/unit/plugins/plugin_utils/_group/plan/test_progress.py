@@ -311,6 +311,10 @@ def test_where_instances_are_must_be_names(nodes):
         ({"to": ["x/system?command=/tmp/evil#", "a"]}, "plan.moves[0].steps[0].to[0]"),
         ({"kind": "migrate\n"}, "plan.moves[0].steps[0].kind"),
         ({"node": "c"}, "plan.moves[0].steps[0].node"),
+        # Of both nodes of a mirrored instance, one is where it does not go.
+        ({"node": "a"}, "plan.moves[0].steps[0].node"),
+        ({"kind": "failover", "node": "a"}, "plan.moves[0].steps[0].node"),
+        ({"kind": "replace_disks", "to": ["a", "c"], "node": "a"}, "plan.moves[0].steps[0].node"),
         ({"online": "no"}, "plan.moves[0].steps[0].online"),
         ({"to": ["c", "a"]}, "plan.moves[0].steps[0].to"),
         ({"kind": "replace_disks"}, "plan.moves[0].steps[0].to"),

@@ -14,6 +14,7 @@ import time
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources import server
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.rapi import fetch_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.server import Server, basic
 from ansible_collections.bareon.allocator.tests.support.group.replay_server import recorded_answers, serving
@@ -138,6 +139,17 @@ def test_deadline_is_for_the_whole_answer(begin):
 
 def test_answer_that_breaks_off_is_none():
     with talking(lambda connection: connection.sendall(HEAD + b"{}")) as port, pytest.raises(Unavailable, match="IncompleteRead"):
+        Server(f"http://127.0.0.1:{port}").get("/2/info")
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 100000\r\n", b""], ids=["it says so", "it does not say so"])
+def test_an_answer_of_any_length_is_not_kept_in_memory(monkeypatch, length):
+    monkeypatch.setattr(server, "_LARGEST", 1000)
+
+    def pour(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n" + length + b"\r\n" + b"1" * 100_000)
+
+    with talking(pour) as port, pytest.raises(Unavailable, match="larger"):
         Server(f"http://127.0.0.1:{port}").get("/2/info")
 
 
