@@ -128,14 +128,23 @@ class _Levels:
 
     def _raise_all(self, plan: Plan, turn: GrowthOrder) -> Plan:
         settled = 0.0
-        while rising := [own for own in self._rising(plan, turn).values() if own > settled or not settled]:
-            level = min(rising)
+        while levels := [own for own in self._to_raise(plan, turn) if own > settled or not settled]:
+            level = min(levels)
             better = self._raised(plan, turn, level)
             if better is None:
                 settled = max(level * _STEP, level + _LEAST_STEP)
             else:
                 plan = better
         return plan
+
+    def _to_raise(self, plan: Plan, turn: GrowthOrder) -> list[float]:
+        """Return the levels of all that could grow, and of those that are full but in the place of somebody poorer who could pass them."""
+        rising = self._rising(plan, turn)
+        if not rising:
+            return []
+        poorest = min(rising.values())
+        full = [_level(self._problem.demands[at], plan.sizes.units[at]) for at in self._taking_part(plan, turn) if at not in rising]
+        return [*rising.values(), *(own for own in full if own > poorest)]
 
     def _rising(self, plan: Plan, turn: GrowthOrder) -> dict[int, float]:
         """Return the levels of all that could grow if there were room."""
