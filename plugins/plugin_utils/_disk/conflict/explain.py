@@ -46,7 +46,27 @@ def explain(problem: Problem) -> Reason:
     data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, lowered, grown), *_relaxed(problem, constraints)]}
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
     doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
-    return Reason(f"No plan{missing}: {'; '.join(_sentences(problem, said))}{doubt}", data)
+    return Reason(f"No plan{missing}: {'; '.join([*_sentences(problem, said), *_others_need(problem, constraints, short)])}{doubt}", data)
+
+
+def _others_need(problem: Problem, constraints: Sequence[str], short: int | None) -> list[str]:
+    """Return the sentence on spaces that are in no conflict by themselves, but part of what is short in all."""
+    subjects: dict[str, set[str]] = {}
+    for name in constraints:
+        kind, _colon, subject = name.partition(":")
+        subjects.setdefault(kind, set()).add(subject)
+    if short is None or not subjects.keys() <= {"min", "disk", "one_disk"}:
+        return []
+    disks = subjects.get("disk", set())
+    room = sum(area.size for area in problem.areas if problem.disk_names[area.disk] in disks)
+    blamed = subjects.get("min", set())
+    others = dict.fromkeys(
+        demand.name for demand in problem.demands if demand.space is not None and demand.lo and demand.name not in blamed
+    )
+    needs = {name: _least_of(problem, name) for name in (*blamed, *others)}
+    if not others or sum(needs.values()) - room != short:
+        return []
+    return [f"besides, the minimums of {listed(list(others), _FEW)} take {sum(needs[name] for name in others)} MiB"]
 
 
 def _without_disks(problem: Problem) -> Reason | None:
@@ -116,7 +136,9 @@ def _disk_message(problem: Problem, disk: str) -> str:
         (extent,) = extents
         in_extents = sum(lvm.pv_extents(area.size, min(only), extent) * extent for area in problem.areas if area.disk == position)
         return f"disk {disk} holds {in_extents} MiB in extents ({free} MiB without its partition table)"
-    return f"disk {disk} holds {free} MiB"
+    kept = [(name, piece.size) for name, piece in zip(problem.kept_names, problem.kept) if piece.disk == position]
+    beside = f" beside {listed([name for name, _size in kept])} ({sum(size for _name, size in kept)} MiB), which stays" if kept else ""
+    return f"disk {disk} holds {free} MiB{beside}"
 
 
 def _pool_message(problem: Problem, pool: Pool, kind: str) -> str:
@@ -138,8 +160,8 @@ def _boot_partition_message(boot_partition: BootPartition, kind: str) -> str:
 
 def _demand_message(demand: Demand, kind: str) -> str:
     if kind == "min":
-        own = f", {demand.own} of them for {demand.own_for}" if demand.own else ""
-        return f"{demand.name} needs at least {demand.lo} MiB{own}"
+        own = f", and {demand.own} more for {demand.own_for}" if demand.own else ""
+        return f"{demand.name} needs at least {demand.lo - demand.own} MiB{own}"
     if kind == "max":
         return f"{demand.name} may have {demand.hi} MiB at most"
     if kind == "legs":
@@ -213,6 +235,11 @@ def _lowered(problem: Problem, name: str, mib: int) -> str:
     minimums = [demand.lo for demand in problem.demands if demand.name == space]
     minimums += [size for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]
     wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
+    for demand in problem.demands:
+        if demand.name == space and demand.data_in is not None and mib < wanted and demand.data_in(wanted - mib) > 0:
+            # In the units of the schema: what is for data.
+            asked = wanted - demand.own
+            mib, wanted = max(0, asked - demand.data_in(wanted - mib)), asked
     if mib >= wanted:
         words = "" if format_mib(wanted) == f"{wanted} MiB" else f" ({format_mib(wanted)})"
         return f"leave out {space}, which needs {wanted} MiB{words}"

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ....module_utils._data.errors import Mistakes
@@ -77,6 +77,30 @@ def _less(gaps: Sequence[tuple[int, int]], reserve: int) -> list[tuple[int, int]
     return result[::-1]
 
 
+@dataclasses.dataclass(frozen=True)
+class _ZfsData:
+    """How much of a ZFS pool is for data."""
+
+    shape: zfs.Shape
+    ashift: int
+    unit: int
+
+    def __call__(self, gross: int) -> int:
+        return zfs.room(self.shape, gross // self.unit, self.ashift)
+
+
+@dataclasses.dataclass(frozen=True)
+class _ThinData:
+    """How much of a thin pool is for data."""
+
+    extent: int
+    chunk: int | None
+    metadata: int | None
+
+    def __call__(self, gross: int) -> int:
+        return thin.divide(gross // self.extent * self.extent, self.extent, self.chunk, self.metadata).size
+
+
 class _Builder:
     """Turns spaces into demands one after the other; only `problem` is for others."""
 
@@ -112,6 +136,7 @@ class _Builder:
             pools=tuple(self._pools),
             boot_partitions=boot_partitions,
             kept=self._kept.pieces,
+            kept_names=tuple(self._schema.spaces[piece.space].id for piece in self._kept.pieces),
             kept_volumes=tuple(self._kept.volumes.items()),
             disk_names=tuple(disk.id for disk in self._hardware.disks),
             disk_sizes=tuple(disk.size for disk in self._hardware.disks),
@@ -250,6 +275,7 @@ class _Builder:
             spares=space.spares,
             own=max(0, least - data) if space.min_size else 0,
             own_for="what ZFS keeps free and for itself",
+            data_in=_ZfsData(shape, space.ashift, unit),
         )
 
     def _volume(self, position: int, space: Space) -> None:
@@ -276,7 +302,14 @@ class _Builder:
         most = None if space.max_size is None else max(least, room(space.max_size)) if space.max_size >= data else space.max_size
         gross = replace(space, min_size=least, max_size=most)
         self._add(
-            position, gross, Kind.VOLUME, least=extent, unit=extent, pool=self._section(owner, space), own=least - _in_extents(data, extent)
+            position,
+            gross,
+            Kind.VOLUME,
+            least=extent,
+            unit=extent,
+            pool=self._section(owner, space),
+            own=least - _in_extents(data, extent),
+            data_in=_ThinData(extent, space.chunk_size, space.metadata_size),
         )
 
     def _section(self, owner: int, space: Space) -> int:
@@ -322,6 +355,7 @@ class _Builder:
         pool: int | None = None,
         own: int = 0,
         own_for: str = "its metadata and their spare",
+        data_in: Callable[[int], int] | None = None,
         copies: tuple[int, ...] = (),
         floor: int | None = None,
     ) -> None:
@@ -346,6 +380,7 @@ class _Builder:
                 pool=pool,
                 own=own,
                 own_for=own_for,
+                data_in=data_in,
                 copies=copies,
                 floor=min(lo, least if floor is None else floor),
             )

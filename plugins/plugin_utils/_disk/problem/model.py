@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -80,6 +80,8 @@ class Demand:
     own: int = 0
     """Of a thin pool and a ZFS pool: how many MiB of its minimum are not for data, but `own_for` what it keeps."""
     own_for: str = "its metadata and their spare"
+    data_in: Callable[[int], int] | None = None
+    """Of a thin pool and a ZFS pool: the MiB for data in so many MiB."""
     copies: tuple[int, ...] = ()
     """Of what is made several times: the position of each space; the legs are those of all of them together."""
     floor: int = 0
@@ -171,6 +173,8 @@ class Problem:
     pools: tuple[Pool, ...]
     boot_partitions: tuple[BootPartition, ...]
     kept: tuple[Piece, ...] = ()
+    kept_names: tuple[str, ...] = ()
+    """The space of each kept piece."""
     kept_volumes: tuple[tuple[int, int], ...] = ()
     disk_names: tuple[str, ...] = ()
     disk_sizes: tuple[int, ...] = ()

@@ -157,7 +157,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 
 def test_a_conflict_tells_what_is_kept_for_metadata() -> None:
-    with pytest.raises(NoSolution, match="pool needs at least 8020 MiB, 16 of them for its metadata and their spare"):
+    with pytest.raises(NoSolution, match="pool needs at least 8004 MiB, and 16 more for its metadata and their spare"):
         planned(size=10)
 
 

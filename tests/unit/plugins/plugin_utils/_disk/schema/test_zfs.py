@@ -184,7 +184,7 @@ def test_mistakes_in_parts_are_told() -> None:
 
 
 def test_a_conflict_says_what_zfs_keeps() -> None:
-    with pytest.raises(NoSolution, match="of them for what ZFS keeps free and for itself"):
+    with pytest.raises(NoSolution, match="more for what ZFS keeps free and for itself"):
         planned({**TANK, "size": "20 GiB"})
 
 
