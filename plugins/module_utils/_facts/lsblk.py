@@ -106,10 +106,6 @@ def parse_rows(text: str) -> Rows:
             if above and above not in row["parents"]:
                 row["parents"] = (*row["parents"], str(above))
         pending.extend((child, name) for child in reversed(as_rows(node.get("children"))))
-    for row in rows.values():
-        if row.get("type") == "loop":
-            # Of a loop device on a file below /dev lsblk names the file.
-            row["parents"] = tuple(name for name in row["parents"] if name in rows)
     return rows
 
 

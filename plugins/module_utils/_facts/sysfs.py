@@ -86,10 +86,10 @@ def _read_row(host: Host, name: str) -> Row:
 
 
 def _backing_device(host: Host, base: str) -> tuple[str, ...]:
-    """Return the block device that a loop device shows a part of: a file system at an offset is mounted so."""
+    """Return the block device that a loop device shows a part of: a file system at an offset is mounted so. A file below /dev is none."""
     file = host.read(f"{base}/loop/backing_file") or ""
-    node = (host.resolve(file) or file) if file.startswith("/dev/") else ""
-    return (node.removeprefix("/dev/"),) if node else ()
+    name = (host.resolve(file) or file).removeprefix("/dev/") if file.startswith("/dev/") else ""
+    return (name,) if name and host.read(f"{BLOCK}/{name.replace('/', '!')}/size") is not None else ()
 
 
 def _queue(host: Host, whole: str) -> Row:

@@ -126,10 +126,3 @@ def test_an_lsblk_that_writes_something_else_is_one_error(text):
 def test_columns_of_another_kind_are_as_good_as_missing():
     row = lsblk.parse_rows('{"blockdevices": [{"kname": "a", "size": Infinity, "model": {}, "serial": [1], "ro": {}}]}')["a"]
     assert (row["size"], row["model"], row["serial"], row["ro"]) == (None, None, None, None)
-
-
-def test_a_loop_device_on_a_file_below_dev_is_built_on_no_device():
-    devices = [{"kname": "loop0", "type": "loop", "pkname": "shm/disk"}, {"kname": "sda", "type": "disk", "pkname": None}]
-    nested = {"kname": "loop1", "type": "loop", "pkname": "sda"}
-    rows = lsblk.parse_rows(json.dumps({"blockdevices": [*devices, nested]}))
-    assert {name: row["parents"] for name, row in rows.items()} == {"loop0": (), "sda": (), "loop1": ("sda",)}

@@ -141,11 +141,12 @@ def test_firmware():
 
 def test_a_loop_device_lies_on_the_disk_that_it_shows_a_part_of():
     block = "/sys/class/block/loop3"
-    files = {f"{block}/size": "2048", f"{block}/loop/backing_file": "/dev/disk/by-id/wwn-1"}
+    files = {f"{block}/size": "2048", f"{block}/loop/backing_file": "/dev/disk/by-id/wwn-1", "/sys/class/block/sda/size": "4096"}
     record = {"files": files, "directories": {"/sys/class/block": ["loop3"]}, "links": {"/dev/disk/by-id/wwn-1": "/dev/sda"}}
     assert sysfs.read_rows(RecordedHost(record))["loop3"]["parents"] == ("sda",)
-    files[f"{block}/loop/backing_file"] = "/srv/disk.img"
-    assert sysfs.read_rows(RecordedHost(record))["loop3"]["parents"] == ()
+    for file in ("/srv/disk.img", "/dev/shm/disk.img"):
+        files[f"{block}/loop/backing_file"] = file
+        assert sysfs.read_rows(RecordedHost(record))["loop3"]["parents"] == ()
 
 
 @pytest.mark.parametrize(("members", "seen"), [(("sda1", "sdb1"), True), ((), False)])
