@@ -21,13 +21,15 @@ import uuid
 from dataclasses import dataclass, field
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import trace_of_use
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import Left, trace_of_use
 from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.read_present import read_present
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import Key
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import FormatLuks, OpenLuks
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import table_uuid
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
@@ -140,6 +142,7 @@ TOOLS = {
 WRITTEN: dict[str, t.Callable[[int], Content]] = {
     **{f"md {version}": functools.partial(md_superblock, version) for version in ("0.90", "1.0", "1.1", "1.2")},
     "raw data": raw(MIB),
+    "a little raw data": raw(4096),
 }
 LEAST = {"btrfs": 24 * MIB, "LUKS": 17 * MIB, "ext4 of 4 KiB": 8 * MIB}
 USED = "used"
@@ -347,7 +350,7 @@ def test_nothing_changes_that_is_not_named(bed: Bed, tmp_path: pathlib.Path, bat
             raise AssertionError(f"{case}: {error}") from error
 
 
-WHOLE = [name for name in (*TOOLS, *WRITTEN) if name != "raw data"]
+WHOLE = [name for name in (*TOOLS, *WRITTEN) if "raw data" not in name]
 
 
 @pytest.mark.parametrize("permission", PERMISSIONS)
@@ -403,8 +406,38 @@ def test_each_file_system_tells_whether_it_was_mounted(loops: Loops, tmp_path: p
     size = MOUNTED.get(kind, 64)
     device = new_disk(loops, size)
     run(*FILESYSTEMS[kind].make_command(device, "12ab-34cd" if kind == "vfat" else str(uuid.uuid4()), "", ()))
-    assert trace_of_use(LocalMachine(), device, size * MIB, kind, must_be_blank=False) is None
+    assert trace_of_use(LocalMachine(), device, size * MIB, kind, Left.TOOLS) is None
     if kind in MOUNTED:
         with Mounted(device, tmp_path / "mounted"):
             pass
-        assert trace_of_use(LocalMachine(), device, size * MIB, kind, must_be_blank=False) == "it was mounted"
+        assert trace_of_use(LocalMachine(), device, size * MIB, kind, Left.TOOLS) == "it was mounted"
+
+
+@pytest.mark.parametrize("was", ["blank", "full"])
+def test_a_closed_container_is_made_again_only_while_nothing_was_written_into_it(loops: Loops, was: str) -> None:
+    """Real headers; this kernel opens none. What lay on the disk before is no use: it is cleared where the data of a container begin."""
+    disk = new_disk(loops, SIZE)
+    if was == "full":
+        write(disk, sectors_of(random.Random(SEED).randbytes(SIZE * MIB)))
+    explicit = schema(disk, {"name": "secret", "size": 40})
+    explicit["luks"] = [{"name": "bareon-secret", "device": f"{disk}p1"}]
+    explicit["fss"] = [{"device": "/dev/mapper/bareon-secret", "fs_type": "ext4", "mount": "none"}]
+    layout, machine = parse_static_schema(explicit), LocalMachine(Key(b"a key of the test"))
+    for step in plan_steps(layout, read_present(machine, layout), [disk]).steps:
+        if isinstance(step, OpenLuks):
+            break
+        step.run(machine)
+    present = read_present(machine, layout)
+    again = plan_steps(layout, present)
+    assert present.sealed == {}
+    assert (again.again, again.refusals, again.losses) == (False, (), ())
+    assert any(isinstance(step, FormatLuks) for step in again.steps)
+    write(f"{disk}p1", {16 * MIB: b"\7" * SECTOR})
+    opening = plan_steps(layout, read_present(machine, layout))
+    assert (opening.again, opening.refusals, [type(step) for step in opening.steps]) == (True, (), [OpenLuks])
+    before = content_of(disk)
+    report = layout_run.apply(Request(layout), LocalMachine(Key(b"another one, of 16 letters")), lambda: False)
+    assert report.problem is not None
+    assert (report.done, content_of(disk)) == ((), before)
+    wiping = plan_steps(layout, read_present(machine, layout), [disk])
+    assert [content.device for loss in wiping.losses for content in loss.contents] == [f"{disk}p1"]

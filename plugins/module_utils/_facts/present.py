@@ -166,6 +166,8 @@ class Present:
     """By device name those of the members of each array that runs without some of them, and of these."""
     traces: Mapping[str, str] = field(default_factory=dict)
     """By device name what shows that somebody has used what an earlier run made and did not finish."""
+    sealed: Mapping[str, str] = field(default_factory=dict)
+    """By the name of what carries it, on unfinished partitions and volumes: what is closed or stopped, and has something in it."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

@@ -4,23 +4,31 @@
 
 """Whether somebody has used a device since a run made it: a file system that was mounted, data where the run left zeros.
 
+No tool of a run writes the first sector without a signature there, so that data in it are somebody's; data farther inside may be what a
+tool left that was cut off before its signature. What is in a closed container shows only as ciphertext: there are zeros where nothing was
+ever written.
+
 Each file system keeps its own trace of the first mount, after its kernel's headers: ext2, ext3 and ext4 the time of the last mount, XFS
 records in its log behind the one of mkfs, Btrfs the generation of its tree of UUIDs, F2FS a second checkpoint, FAT files.
 """
 
 from __future__ import annotations
 
+import enum
 import struct
 import typing as t
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from .._storage.units import MIB, in_mib
 from .host import Host
+from .signatures import SECTOR
 
 _BLOCK = 4096
 _MOST_BLOCKS = MIB // _BLOCK * 3 // 4
 """Blocks of a MiB that mkfs, cryptsetup, mdadm or pvcreate, cut off before their signature, write at most, on devices below 1 TiB."""
 _LARGE = 1024**4
+
+_DATA = "there are data without a signature at {}"
 
 _EXT_TIMES = struct.Struct("<I4xH")
 """At 44 of the superblock: when it was mounted last, and how often since the last check."""
@@ -40,37 +48,78 @@ _FAT_LABEL = 0x08
 _Read = Callable[[int, int], bytes]
 
 
-def trace_of_use(host: Host, device: str, size: int, kind: t.Optional[str], must_be_blank: bool) -> t.Optional[str]:
+class Left(enum.Enum):
+    """What a run leaves at the ends of a device on which nothing has a signature."""
+
+    NOTHING = "zeros: nothing is ever made on it"
+    TOOLS = "zeros, but for what a tool that was cut off wrote before its signature"
+    BEFORE = "what lay there before, but for zeros in its first sectors"
+
+
+def trace_of_use(host: Host, device: str, size: int, kind: t.Optional[str], left: Left) -> t.Optional[str]:
     """Return in words what shows that a device of `size` bytes was used since it was made; None where nothing does.
 
-    `kind` is the file system on it; with None nothing has a signature there, and what a cut-off mkfs may leave is no trace.
-    With `must_be_blank` nothing is ever made on it: all in its first and last MiB is a trace.
+    `kind` is the file system on it; with None nothing has a signature there.
     """
-
-    def read(start: int, length: int) -> bytes:
-        return host.read_bytes(device, start, length)
-
     try:
         if kind is None:
-            return _raw_data(read, size, 0 if must_be_blank else _MOST_BLOCKS)
+            return _raw_data(_reader(host, device), size, left)
         tells = _TELLERS.get(kind)
-        return tells(read) if tells is not None else None
+        return tells(_reader(host, device)) if tells is not None else None
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     except struct.error:
         return None
 
 
-def _raw_data(read: _Read, size: int, most: int) -> t.Optional[str]:
-    """Return where data without a signature lie at either end of a device: more blocks than `most` that are not zeros."""
-    if most and size >= _LARGE:
+def trace_in_opened(host: Host, device: str, size: int, below: str, begin: int) -> t.Optional[str]:
+    """Return the same of an open LUKS container without a signature in it, whose data begin at `begin` of the device `below`.
+
+    What was never written is zeros below it, and no zeros in it.
+    """
+    plain, cipher = _reader(host, device), _reader(host, below)
+
+    def read(start: int, length: int) -> bytes:
+        pairs = zip(_sectors(plain(start, length)), _sectors(cipher(begin + start, length)))
+        return b"".join(inside if any(outside) else bytes(len(inside)) for inside, outside in pairs)
+
+    try:
+        return _raw_data(read, size, Left.TOOLS)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def trace_in_closed(host: Host, device: str, size: int, begin: int) -> t.Optional[str]:
+    """Return what shows that something was written into a closed LUKS container whose data begin at `begin`; None for nothing."""
+    try:
+        for start in (begin, max(begin, size - MIB)):
+            if any(host.read_bytes(device, start, min(MIB, max(0, size - start)))):
+                return f"something was written into it at {in_mib(start)}"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return None
+
+
+def _reader(host: Host, device: str) -> _Read:
+    return lambda start, length: host.read_bytes(device, start, length)
+
+
+def _sectors(content: bytes) -> Iterator[bytes]:
+    return (content[at : at + SECTOR] for at in range(0, len(content), SECTOR))
+
+
+def _raw_data(read: _Read, size: int, left: Left) -> t.Optional[str]:
+    """Return where data without a signature lie that are none of what is left: in the first sector, or more of them at either end."""
+    if any(read(0, SECTOR)):
+        return _DATA.format(in_mib(0))
+    if left is Left.BEFORE or (left is Left.TOOLS and size >= _LARGE):
         return None
     for start in dict.fromkeys((0, max(0, size - MIB))):
         content = read(start, min(MIB, size))
         if content.count(0) != len(content):
             blocks = [at for at in range(0, len(content), _BLOCK) if any(content[at : at + _BLOCK])]
-            if len(blocks) > most:
-                return f"there are data without a signature at {in_mib(start + blocks[0])}"
+            if len(blocks) > (_MOST_BLOCKS if left is Left.TOOLS else 0):
+                return _DATA.format(in_mib(start + blocks[0]))
     return None
 
 

@@ -218,9 +218,15 @@ def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterato
         key = machine.luks_key.of(name) if name not in otherwise else NO_KEY
         try:
             if key.given and not opens(node, machine, key):
-                yield f"the given key of the LUKS container {name} does not open {node}; give the key it was made with"
+                yield f"the given key of the LUKS container {name} does not open {node}; {_remedy(present, node)}"
         except StepFailed as error:
             yield f"cannot tell whether the given key of the LUKS container {name} opens {node}: {error}"
+
+
+def _remedy(present: Present, node: str) -> str:
+    device = present.tree.by_node(node)
+    unfinished = device is not None and device.name in present.sealed
+    return "give the key it was made with" + (", or name its disk in wipe if what is in it may be destroyed" if unfinished else "")
 
 
 def _checked(report: Report, plan: LayoutPlan) -> Report:

@@ -43,7 +43,7 @@ from .._storage.filesystems import FILESYSTEMS, SWAP
 from .._storage.lvm import UNFINISHED
 from .._storage.units import MIB
 from .arrays import array_growth, array_of, joining_of
-from .capacity import EXTENT, array_head, extents_for, size_of
+from .capacity import EXTENT, array_head, container_head, extents_for, size_of
 from .contents import has_small_member, joining_vdevs, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import PartitionMatch, Status
 from .stack import Action, Stack
@@ -94,7 +94,7 @@ class Site:
 def building_steps(site: Site) -> Iterator[Step]:
     """Give all steps after those on the tables. What is alike comes together, so that udev is waited for once."""
     built = [stack for stack in site.stacks if stack.action is Action.BUILD]
-    yield from _cleared(built)
+    yield from _cleared(site.layout, built)
     for stack in built:
         yield from _array(site, stack)
     for stack in built:
@@ -143,16 +143,22 @@ def removals(groups: tuple[GroupPlan, ...]) -> Iterator[Step]:
             yield RemoveLogicalVolume(group.desired.name, volume.name, begun=volume.is_pool and UNFINISHED in volume.tags)
 
 
-def _cleared(stacks: Sequence[Stack]) -> Iterator[Step]:
-    nodes: dict[int, list[str]] = {}
-    for stack in stacks:
-        for match in stack.matches:
-            nodes.setdefault(_head(stack, match), []).append(match.node)
-    yield from (ClearSignatures(tuple(found), head) for head, found in nodes.items())
+def _cleared(layout: Layout, stacks: Sequence[Stack]) -> Iterator[Step]:
+    matches = [(match, stack) for stack in stacks for match in stack.matches]
+    yield from _cleared_devices({match.node: _head(layout, stack, match) for match, stack in matches})
 
 
-def _head(stack: Stack, match: PartitionMatch) -> int:
-    return MIB if stack.array is None else array_head(match.desired.size, stack.array.metadata)
+def _cleared_devices(heads: Mapping[str, int]) -> Iterator[Step]:
+    """Give a step for all nodes of which as much is cleared at the begin."""
+    for head in dict.fromkeys(heads.values()):
+        yield ClearSignatures(tuple(node for node, own in heads.items() if own == head), head)
+
+
+def _head(layout: Layout, stack: Stack, match: PartitionMatch) -> int:
+    """Return how much is cleared at the begin: where the data begin of what is made there, nothing of before may pass for data in it."""
+    if stack.array is None:
+        return container_head(layout, match.desired.device)
+    return array_head(match.desired.size, stack.array.metadata)
 
 
 def _array(site: Site, stack: Stack) -> Iterator[Step]:
@@ -162,7 +168,7 @@ def _array(site: Site, stack: Stack) -> Iterator[Step]:
     members, spares = (tuple(site.node(device) for device in devices) for devices in (array.members, array.spares))
     yield CreateArray(array.device, array.title, array.level, members, spares, array.metadata, site.layout.identity(array.device))
     # What was on an array of before can lie in the room of this one, farther inside than clearing its members reaches.
-    yield ClearSignatures((array.device,))
+    yield ClearSignatures((array.device,), container_head(site.layout, array.device))
 
 
 def _joined(site: Site, stack: Stack) -> Iterator[Step]:
@@ -173,7 +179,7 @@ def _joined(site: Site, stack: Stack) -> Iterator[Step]:
     nodes = tuple(match.node for match in joining)
     if not nodes:
         return
-    yield ClearSignatures(nodes, max(_head(stack, match) for match in joining))
+    yield ClearSignatures(nodes, max(_head(site.layout, stack, match) for match in joining))
     if array.slots == len(stack.array.members):
         yield AddMembers(str(array.dev), nodes)
     else:
@@ -373,7 +379,7 @@ def _pool(pool: PoolPlan, extent: int) -> Iterator[Step]:
 def _filled(site: Site, group: str, pools: Sequence[str], volumes: Sequence[DesiredVolume]) -> Iterator[Step]:
     """Give the steps that make all that is on unfinished volumes, and take the mark off them and off pools, of these first."""
     if volumes:
-        yield ClearSignatures(tuple(desired.device for desired in volumes))
+        yield from _cleared_devices({desired.device: container_head(site.layout, desired.device) for desired in volumes})
         yield MarkCleared(group, tuple(desired.name for desired in volumes))
     for desired in volumes:
         yield from _container(site, desired.device)

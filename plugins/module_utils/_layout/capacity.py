@@ -29,8 +29,7 @@ def capacity(layout: Layout, device: str) -> int:
         data = data_legs(RaidLevel(thing.level), len(thing.members))
         return data * ((legs - _md_reserve(legs, thing.metadata, data)) // _CHUNK * _CHUNK)
     if isinstance(thing, DesiredContainer):
-        alignment = _alignment(layout, thing.below)
-        return capacity(layout, thing.below) - -(-overhead.LUKS_HEAD * MIB // alignment) * alignment
+        return capacity(layout, thing.below) - _luks_data(layout, thing.below)
     return thing.size if thing is not None else 0
 
 
@@ -43,6 +42,16 @@ def array_head(leg: int, metadata: str) -> int:
     if metadata == "1.0":
         return MIB
     return _md_reserve(leg, metadata, data=2) + 2 * MIB
+
+
+def container_head(layout: Layout, device: str) -> int:
+    """Return up to where on a device the data of a LUKS container on it begin, and a MiB more; a MiB where there is to be none."""
+    return MIB + (_luks_data(layout, device) if layout.container_on(device) is not None else 0)
+
+
+def _luks_data(layout: Layout, below: str) -> int:
+    alignment = _alignment(layout, below)
+    return -(-overhead.LUKS_HEAD * MIB // alignment) * alignment
 
 
 def extents_for(size: int, extent: int) -> int:

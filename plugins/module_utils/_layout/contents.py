@@ -195,6 +195,10 @@ def _remade(match: PartitionMatch) -> PartitionMatch:
 
 
 def _judge_unfinished(layout: Layout, present: Present, stack: Stack) -> Stack:
+    if any(match.sealed and match.refused and not match.stranger for match in stack.matches):
+        found = look(layout, present, stack)
+        if found.opening is not None:
+            return replace(stack, action=Action.FINISH, opening=found.opening)
     group = layout.group_of(top_of(layout, stack.device))
     if group is None:
         return replace(stack, action=Action.BUILD)

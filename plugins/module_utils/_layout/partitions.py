@@ -38,7 +38,8 @@ class Status(enum.Enum):
 class PartitionMatch:
     """A desired partition on its disk, and the present one. `problem` says why a kept one cannot stay where it is.
 
-    `lost`: it is a part of something whose other parts are destroyed. `stranger` is what is on an unfinished one that no run left there.
+    `lost`: it is a part of something whose other parts are destroyed. `stranger` is what is on an unfinished one that no run left there,
+    `sealed` what is closed on it, so that only opening it tells.
     """
 
     desired: DesiredPartition
@@ -48,6 +49,7 @@ class PartitionMatch:
     problem: t.Optional[str] = None
     lost: bool = False
     stranger: t.Optional[str] = None
+    sealed: t.Optional[str] = None
 
     @property
     def node(self) -> str:
@@ -71,9 +73,10 @@ class PartitionMatch:
     @property
     def refused(self) -> t.Optional[str]:
         """Why an unfinished one may not be made again: somebody has used it, and its disk may not be wiped, or it keeps its data."""
-        if self.stranger is None or (self.disk.may_wipe and not self.desired.keep_data):
+        why = self.stranger or self.sealed
+        if why is None or (self.disk.may_wipe and not self.desired.keep_data):
             return None
-        return f"{self.stranger}; {self.disk.permission()}"
+        return f"{why}; {self.disk.permission()}"
 
     @property
     def condemned(self) -> bool:

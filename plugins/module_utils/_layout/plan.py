@@ -42,7 +42,7 @@ from .protected import Protection, unmatched
 from .salted import with_salts
 from .stack import Action, Stack
 from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
-from .unfinished import partition_stranger
+from .unfinished import with_strangers
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
 from .written import write_refusals
 
@@ -182,7 +182,7 @@ def _steps_on_tables(draft: _Draft) -> Iterator[Step]:
 
 def _own_work(draft: _Draft) -> frozenset[str]:
     """Return the names of what a run that was cut off has made and not finished, with all on it."""
-    matches = [match for stack in draft.stacks for match in stack.matches if match.unfinished and match.stranger is None]
+    matches = [match for stack in draft.stacks for match in stack.matches if match.unfinished and not (match.stranger or match.sealed)]
     unfinished = [match.device for match in matches if match.device is not None]
     plans = [plan for group in draft.groups for plan in group.plans if plan.stranger is None]
     volumes = [plan.present for plan in plans if plan.present is not None and plan.present.unfinished]
@@ -247,7 +247,7 @@ def _partitions_below(present: Present, names: Iterable[str]) -> frozenset[str]:
 
 def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_unlisted: bool, lost: frozenset[str]) -> _Draft:
     found = (lose(match, lost) for disk in disks for match in match_disk(disk, present.tree))
-    matched = {match.desired.device: replace(match, stranger=partition_stranger(layout, present, match)) for match in found}
+    matched = {match.desired.device: with_strangers(layout, present, match) for match in found}
     stacks = judge_stacks(layout, present, matched)
     groups = judge_groups(layout, present, stacks, keep_unlisted) if len(disks) == len(layout.disks) else ()
     built = {match.desired.device for stack in stacks if stack.action is Action.BUILD for match in stack.matches}

@@ -23,7 +23,6 @@ from .._facts.stacks import Superblock, parse_superblock, superblock_command
 from .._facts.torn import Torn, find_torn
 from .._facts.tree import Device, Tree
 from .._facts.twins import twin_notes
-from .._facts.untouched import trace_of_use
 from .._facts.uses import read_uses
 from .._schema.model import DesiredZpool, Layout
 from .._storage import bcache, zfs
@@ -32,10 +31,9 @@ from .._storage.cache import name_of
 from .._storage.derived import host_salt
 from .._storage.filesystems import EXT4, FILESYSTEMS, fill
 from .._storage.fstab import plain_source, read_entries
-from .._storage.lvm import CLEARED, parse_report
-from .disks import find_disks as find_layout_disks
+from .._storage.lvm import parse_report
 from .disks import names_of
-from .salted import with_salts
+from .read_traces import read_traces
 
 _REPORT = ("--config", "devices/use_devicesfile=0", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix", "--options")
 """A devices file, where LVM keeps one, names the host's own disks; what others brought counts as well."""
@@ -94,7 +92,8 @@ def read_present(host: Host, layout: Layout) -> Present:
         read_unflushed(host, tree),
         superblocks,
     )
-    return replace(present, traces=_read_traces(host, present, layout))
+    traces, sealed = read_traces(host, present, layout)
+    return replace(present, traces=traces, sealed=sealed)
 
 
 def _beginnings(layout: Layout, disk: Disk) -> tuple[int, ...]:
@@ -210,28 +209,6 @@ def _read_torn(host: Host, tree: Tree, disks: Sequence[Disk], sizes: Mapping[str
             continue
         torn = find_torn(host, device.dev, device.size)
         found.update({} if torn is None else {device.name: torn})
-    return found
-
-
-def _read_traces(host: Host, present: Present, layout: Layout) -> dict[str, str]:
-    """Return what shows that somebody has used unfinished partitions and volumes, and what is on them."""
-    listed, _refusals = find_layout_disks(layout, present, ())
-    layout, listed = with_salts(layout, present, listed)
-    unfinished = {part.unfinished: layout.is_bare(part.device) for disk in layout.disks for part in disk.partitions}
-    bare = {(volume.group, volume.name): layout.is_bare(volume.device) for volume in layout.volumes}
-    cleared = (volume for volume in present.logical if volume.unfinished and CLEARED in volume.tags)
-    volumes = {volume.uuid: bare.get((volume.group, volume.name), False) for volume in cleared}
-    found: dict[str, str] = {}
-    for device in (device for disk in listed for device in present.tree.descendants(disk.device.name)):
-        entry = str(device.partition.uuid) if device.partition is not None else ""
-        begun = entry in unfinished or (device.kind == "lvm" and device.uuid in volumes)
-        blank = unfinished.get(entry, False) or (device.kind == "lvm" and volumes.get(str(device.uuid), False))
-        built = (child for child in present.tree.descendants(device.name) if child.filesystem is not None)
-        for each in (device, *built) if begun else ():
-            kind = each.filesystem.type if each.filesystem is not None else None
-            if each.dev is not None and not each.row.get("suspended") and each.name not in found:
-                trace = trace_of_use(host, each.dev, each.size, kind, blank)
-                found.update({} if trace is None else {each.name: trace})
     return found
 
 

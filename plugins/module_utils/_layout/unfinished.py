@@ -5,14 +5,15 @@
 """Whether unfinished partitions and volumes are as the run left them that made them, so that they may be made again. Pure.
 
 What a run makes has an identity that follows from the schema, and nobody has mounted it; anything else is somebody's. What lies farther
-inside than both ends is of before: a run clears the ends first, and the rest only as it goes on.
+inside than both ends is of before: a run clears the ends first, and the rest only as it goes on. What is closed and has something in it is
+opened first; where that cannot be, nobody knows whose it is.
 """
 
 from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._facts.present import LogicalVolume, Present
 from .._facts.signatures import Signature
@@ -20,7 +21,6 @@ from .._facts.tree import PARTITION_TABLES, Device
 from .._schema.model import Layout
 from .._storage import derived, zfs
 from .._storage.filesystems import FILESYSTEMS
-from .._storage.lvm import CLEARED
 from .._storage.units import MIB, in_mib
 from .partitions import PartitionMatch
 
@@ -46,22 +46,29 @@ class _Identities:
         return (signature.type, (signature.uuid or "").lower()) in self.known
 
 
-def partition_stranger(layout: Layout, present: Present, match: PartitionMatch) -> t.Optional[str]:
-    """Return what is on an unfinished partition that no run of this layout left there, in words; None for nothing."""
+def with_strangers(layout: Layout, present: Present, match: PartitionMatch) -> PartitionMatch:
+    """Return the match of a partition with what is on an unfinished one that no run of this layout left there, in words."""
     if not match.unfinished or match.device is None:
-        return None
-    return next(_strangers(present, match.device, _identities(layout, match.desired.device)), None)
+        return match
+    stranger = next(_strangers(present, match.device, _identities(layout, match.desired.device)), None)
+    return replace(match, stranger=stranger, sealed=sealed_on(present, match.device))
 
 
 def volume_stranger(layout: Layout, present: Present, device: str, known: LogicalVolume) -> t.Optional[str]:
     """Return the same of an unfinished volume; `device` is that of the desired one.
 
-    As long as it is not marked as cleared it may have what lay in its room before.
+    LVM erases what has a signature at the begin or the end when it makes a volume, so that what has one there came later.
     """
     there = present.device_of(known)
-    if CLEARED not in known.tags or there is None:
-        return None
-    return next(_strangers(present, there, _identities(layout, device)), None)
+    return next(_strangers(present, there, _identities(layout, device)), None) if there is not None else None
+
+
+def sealed_on(present: Present, device: t.Optional[Device]) -> t.Optional[str]:
+    """Return what is closed on an unfinished partition or volume, or on what is built there, and has something in it; None for nothing."""
+    for each in (device, *present.tree.descendants(device.name)) if device is not None else ():
+        if each.name in present.sealed:
+            return f"{each.dev or each.name} is unfinished, but has {present.sealed[each.name]}, which may be somebody's"
+    return None
 
 
 def pool_stranger(layout: Layout, present: Present, pool: LogicalVolume) -> t.Optional[str]:
@@ -71,7 +78,7 @@ def pool_stranger(layout: Layout, present: Present, pool: LogicalVolume) -> t.Op
         device = desired.get((volume.group, volume.name))
         if not volume.unfinished or device is None:
             return f"the thin pool {pool.group}/{pool.name} is unfinished, but no run of this layout left the volume {volume.name} in it"
-        stranger = volume_stranger(layout, present, device, volume)
+        stranger = volume_stranger(layout, present, device, volume) or sealed_on(present, present.device_of(volume))
         if stranger is not None:
             return stranger
     return None

@@ -18,13 +18,13 @@ from .._schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolu
 from .._steps.lvm import ActivateGroup
 from .._steps.step import Step
 from .._storage.filesystems import FILESYSTEMS, SWAP
-from .._storage.lvm import CLEARED, UNFINISHED
+from .._storage.lvm import UNFINISHED
 from .._storage.thin import metadata_of
 from .._storage.units import MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
 from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unused_below
 from .stack import Action, Stack
-from .unfinished import pool_stranger, volume_stranger
+from .unfinished import pool_stranger, sealed_on, volume_stranger
 
 _LVM_OWN_NAME = re.compile(r"lvol[0-9]+")
 
@@ -309,14 +309,17 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     same_size = known.size == size and _misplaced(desired, known) is None
     filesystem = layout.filesystem_on(top_of(layout, desired.device))
     if known.unfinished:
-        opening = None if device is not None and device.running else ActivateGroup(group.name)
+        opening: t.Optional[Step] = None if device is not None and device.running else ActivateGroup(group.name)
         action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
-        stranger = volume_stranger(layout, present, desired.device, known)
+        stranger, sealed = volume_stranger(layout, present, desired.device, known), sealed_on(present, device)
         keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+        if sealed is not None and stranger is None and device is not None and not may_wipe:
+            opening = look_at_volume(layout, present, desired.device, device).opening
+        stranger = stranger or (sealed if opening is None else None)
         if stranger is not None and (keeps or not may_wipe):
             return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=_unless_wiped(stranger), stranger=stranger)
-        # What is in one that was cleared is looked at before it goes.
-        return VolumePlan(desired, action, known, device, opening if same_size or CLEARED in known.tags else None, stranger=stranger)
+        # What is in it is looked at before it goes.
+        return VolumePlan(desired, action, known, device, opening, stranger=stranger)
     misplaced = _misplaced(desired, known)
     if misplaced is not None:
         keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)

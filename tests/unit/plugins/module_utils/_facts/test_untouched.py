@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import trace_of_use
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import Left, trace_in_closed, trace_in_opened, trace_of_use
 
 MIB = 1024**2
 SIZE = 8 * MIB
@@ -29,8 +29,8 @@ class Content:
         return bytes(self.bytes[start : start + size])
 
 
-def trace(content: Content, kind: str | None, must_be_blank: bool = False, size: int = SIZE) -> str | None:
-    return trace_of_use(content, "/dev/sda1", size, kind, must_be_blank)  # type: ignore[arg-type]
+def trace(content: Content, kind: str | None, left: Left = Left.TOOLS, size: int = SIZE) -> str | None:
+    return trace_of_use(content, "/dev/sda1", size, kind, left)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4"])
@@ -77,24 +77,62 @@ def test_a_fat_without_files_is_unused(entries, used):
 
 
 @pytest.mark.parametrize(
-    ("start", "size", "must_be_blank", "said"),
+    ("start", "size", "left", "said"),
     [
-        (0, 0, True, None),
-        (0, 1, True, "there are data without a signature at 0 MiB"),
-        (8192, 1, True, "there are data without a signature at 8192 bytes"),
-        (SIZE - 1, 1, True, f"there are data without a signature at {SIZE - 4096} bytes"),
-        (2 * MIB, 4 * MIB, True, None),
-        (0, MIB // 2, False, None),
-        (0, MIB, False, "there are data without a signature at 0 MiB"),
-        (SIZE - MIB, MIB, False, f"there are data without a signature at {SIZE // MIB - 1} MiB"),
+        (0, 0, Left.NOTHING, None),
+        (0, 1, Left.NOTHING, "there are data without a signature at 0 MiB"),
+        (8192, 1, Left.NOTHING, "there are data without a signature at 8192 bytes"),
+        (SIZE - 1, 1, Left.NOTHING, f"there are data without a signature at {SIZE - 4096} bytes"),
+        (2 * MIB, 4 * MIB, Left.NOTHING, None),
+        (512, MIB // 2, Left.TOOLS, None),
+        (511, 1, Left.TOOLS, "there are data without a signature at 0 MiB"),
+        (512, MIB, Left.TOOLS, "there are data without a signature at 0 MiB"),
+        (SIZE - MIB, MIB, Left.TOOLS, f"there are data without a signature at {SIZE // MIB - 1} MiB"),
+        (512, SIZE - 512, Left.BEFORE, None),
+        (0, 1, Left.BEFORE, "there are data without a signature at 0 MiB"),
     ],
 )
-def test_data_without_a_signature_where_a_run_left_zeros(start, size, must_be_blank, said):
-    assert trace(Content((start, b"\1" * size)), None, must_be_blank) == said
+def test_data_without_a_signature_where_a_run_left_zeros(start, size, left, said):
+    assert trace(Content((start, b"\1" * size)), None, left) == said
 
 
-def test_the_descriptors_of_a_large_ext4_may_fill_a_mebibyte():
-    assert trace(Content((0, b"\1" * MIB)), None, size=1024**4) is None
+@pytest.mark.parametrize(("start", "said"), [(512, None), (0, "there are data without a signature at 0 MiB")])
+def test_the_descriptors_of_a_large_ext4_may_fill_a_mebibyte_but_for_its_first_sector(start, said):
+    assert trace(Content((start, b"\1" * MIB)), None, size=1024**4) == said
+
+
+class Mapped(Content):
+    """A host with a container: what is read of /dev/mapper/x is in it, all else the ciphertext below it."""
+
+    def __init__(self, plain: Content, *cipher: tuple[int, bytes]) -> None:
+        super().__init__(*cipher)
+        self.plain = plain
+
+    def read_bytes(self, path: str, start: int, size: int) -> bytes:
+        return (self.plain if path.startswith("/dev/mapper/") else super()).read_bytes(path, start, size)
+
+
+@pytest.mark.parametrize(
+    ("written", "plain", "said"),
+    [
+        # Nothing was ever written: what shows is zeros that were decrypted.
+        ((0, 0), (0, SIZE - MIB), None),
+        # A tool that was cut off writes zeros over the first sectors, and something behind them.
+        ((0, 64 * 1024), (4096, 60 * 1024), None),
+        ((0, 4096), (0, 1), "there are data without a signature at 0 MiB"),
+        ((512, MIB), (512, SIZE - MIB - 512), "there are data without a signature at 0 MiB"),
+    ],
+)
+def test_in_a_container_only_that_counts_which_was_written(written, plain, said):
+    inside = Content((plain[0], b"\3" * plain[1]))
+    host = Mapped(inside, (MIB + written[0], b"\5" * written[1]))
+    assert trace_in_opened(host, "/dev/mapper/x", SIZE - MIB, "/dev/sda1", MIB) == said
+
+
+@pytest.mark.parametrize(("place", "found"), [(0, False), (2 * MIB - 1, False), (2 * MIB, True), (SIZE - 1, True), (4 * MIB, False)])
+def test_a_closed_container_with_zeros_at_the_ends_of_its_data_has_nothing_in_it(place, found):
+    content = Content((place, b"\1"))
+    assert (trace_in_closed(content, "/dev/sda1", SIZE, 2 * MIB) is not None) is found
 
 
 def test_what_cannot_be_read_is_no_unfinished_work():

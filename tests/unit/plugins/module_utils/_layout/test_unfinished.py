@@ -13,7 +13,9 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import MakeFilesystem
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import FormatLuks, OpenLuks
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import ActivateGroup, FinishLogicalVolumes, RemoveLogicalVolume
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import CreateArray, StartArray
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.thin import CreateThinVolume
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID, new_uuid
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import maker_on, new_host, plan, refusal
@@ -151,13 +153,18 @@ def test_a_cleared_volume_that_somebody_has_used_is_refused_and_a_loss_where_it_
     assert any(step.says == "make ext4 on /dev/mapper/vg0-second" for step in wiping.steps)
 
 
-def test_a_volume_that_was_not_cleared_yet_may_have_what_lay_in_its_room_before():
+def test_what_shows_on_a_volume_that_was_not_cleared_yet_came_after_lvm_made_it():
+    """LVM erases what has a signature there; farther inside all may be of before."""
     maker = volumes()
     host = failed_at(maker, "clear old signatures at both ends of /dev/mapper/vg0-first, /dev/mapper/vg0-second")
+    untouched = plan(host, maker.schema)
+    assert (untouched.refusals, untouched.losses) == ((), ())
+    assert untouched.steps
     host.media.sign(host.by_node("/dev/mapper/vg0-second"), "xfs", (new_uuid(), 1))
-    found = plan(host, maker.schema)
-    assert (found.refusals, found.losses) == ((), ())
-    assert found.steps
+    assert "/dev/mapper/vg0-second is unfinished, but has xfs at " in refusal(host, maker.schema)
+    wiping = plan(host, maker.schema, wipe=["sda"])
+    assert [content.device for loss in wiping.losses for content in loss.contents] == ["/dev/mapper/vg0-second"]
+    complete(host, parse_static_schema(maker.schema), [f"{BY_ID}sda"])
 
 
 def test_a_cleared_volume_that_does_not_run_is_looked_into_before_it_is_removed():
@@ -185,3 +192,101 @@ def test_an_unfinished_pool_goes_only_with_what_runs_left_in_it():
     assert "no run of this layout left the volume mine in it" in refusal(host, smaller.schema)
     wiping = plan(host, smaller.schema, wipe=["sda"])
     assert "/dev/mapper/vg0-mine" in [content.device for loss in wiping.losses for content in loss.contents]
+
+
+def sealed_partition():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 200, "secret"), 200, "luks-fs", "secret", "ext4")
+    return maker
+
+
+def with_sealed(present, **names):
+    """What is there, with what is closed on devices and has something in it."""
+    return dataclasses.replace(present, sealed=names)
+
+
+def closed_by_a_cut(maker, says, unfinished):
+    """A host on which a run was cut off at a step, after a start: containers are closed."""
+    host = failed_at(maker, says)
+    host.start_all()
+    return host, with_sealed(host.present(), **{unfinished: "a closed LUKS container, and something was written into it at 17 MiB"})
+
+
+def test_a_closed_container_into_which_nothing_was_written_is_made_again():
+    maker = sealed_partition()
+    host = failed_at(maker, "make ext4 on /dev/mapper/secret-crypt")
+    host.start_all()
+    found = plan(host, maker.schema)
+    assert (found.again, found.refusals, found.losses) == (False, (), ())
+    assert any(isinstance(step, FormatLuks) for step in found.steps)
+
+
+def test_a_closed_container_with_something_in_it_is_opened_before_it_is_made_again():
+    maker = sealed_partition()
+    layout = parse_static_schema(maker.schema)
+    host, present = closed_by_a_cut(maker, "make ext4 on /dev/mapper/secret-crypt", "sda1")
+    opening = plan_steps(layout, present)
+    assert (opening.again, opening.losses) == (True, ())
+    assert opening.steps == (OpenLuks("/dev/sda1", "secret-crypt"),)
+    carry_out(host, opening.steps[0])
+    ours = copy.deepcopy(host)
+    again = plan_steps(layout, ours.present())
+    assert (again.refusals, again.losses) == ((), ())
+    complete(ours, layout, [])
+    host.media.sign(host.by_node("/dev/mapper/secret-crypt"), "xfs", (new_uuid(), 1))
+    assert "/dev/mapper/secret-crypt is unfinished, but has xfs at 0 MiB" in refusal(host, maker.schema)
+
+
+def test_a_closed_container_that_may_go_is_listed_with_what_is_destroyed():
+    maker = sealed_partition()
+    _host, present = closed_by_a_cut(maker, "make ext4 on /dev/mapper/secret-crypt", "sda1")
+    wiping = plan_steps(parse_static_schema(maker.schema), present, [f"{BY_ID}sda"])
+    assert [content.device for loss in wiping.losses for content in loss.contents] == ["/dev/sda1"]
+    assert any(isinstance(step, FormatLuks) for step in wiping.steps)
+
+
+def test_a_closed_container_that_another_plan_does_not_have_is_refused():
+    _host, present = closed_by_a_cut(sealed_partition(), "make ext4 on /dev/mapper/secret-crypt", "sda1")
+    plain = maker_on("sda")
+    plain.fill(plain.partition("sda", 200, "secret"), 200, "fs", "secret", "ext4")
+    found = plan_steps(parse_static_schema(plain.schema), present)
+    assert found.steps == ()
+    assert any("a closed LUKS container" in line and f"name {BY_ID}sda in wipe" in line for line in found.refusals)
+
+
+def test_a_stopped_array_that_ran_is_started_before_it_is_made_again():
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 200, "os", "1.2"), 198, "fs", "os", "ext4")
+    layout = parse_static_schema(maker.schema)
+    host = failed_at(maker, "make ext4 on /dev/md/os")
+    host.arrays.clear()
+    never = plan_steps(layout, host.present())
+    assert any(isinstance(step, CreateArray) for step in never.steps)
+    words = "a member of an array that ran, and is stopped"
+    present = with_sealed(host.present(), sda1=words, sdb1=words)
+    opening = plan_steps(layout, present)
+    assert (opening.again, [type(step) for step in opening.steps]) == (True, [StartArray])
+    carry_out(host, opening.steps[0])
+    host.media.sign(host.by_node("/dev/md/os"), "xfs", (new_uuid(), 1))
+    assert "/dev/md/os is unfinished, but has xfs" in refusal(host, maker.schema)
+    # One member is gone: the array cannot be started.
+    host.arrays.clear()
+    host.media.wipe(host.blocks()["sdb1"])
+    lacking = plan_steps(layout, with_sealed(host.present(), sda1=words))
+    assert lacking.steps == ()
+    assert any(words in line for line in lacking.refusals)
+
+
+def test_a_closed_container_on_an_unfinished_volume_is_opened_first():
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 600, "os"), 600, "pv", "os", "ext4")
+    maker.volume("vg0", "first", 60, True, "ext4")
+    host = failed_at(maker, "make ext4 on /dev/mapper/first-crypt")
+    host.start_all()
+    name = host.by_node("/dev/mapper/vg0-first").name
+    layout = parse_static_schema(maker.schema)
+    present = with_sealed(host.present(), **{name: "a closed LUKS container, and something was written into it at 17 MiB"})
+    opening = plan_steps(layout, present)
+    assert (opening.again, [type(step) for step in opening.steps]) == (True, [OpenLuks])
+    wiping = plan_steps(layout, present, [f"{BY_ID}sda"])
+    assert [content.device for loss in wiping.losses for content in loss.contents] == ["/dev/mapper/vg0-first"]

@@ -1,0 +1,97 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reads whether somebody has used what an earlier run made and did not finish: unfinished partitions and volumes, and all on them.
+
+What is closed or stopped is told apart by what can be seen from outside: a container into which nothing was written, an array that never
+ran, has nothing of anybody's. Of the others only opening them tells.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator
+
+from .._facts.host import Host
+from .._facts.present import Present
+from .._facts.stacks import parse_superblock, superblock_command
+from .._facts.tree import Device
+from .._facts.untouched import Left, trace_in_closed, trace_in_opened, trace_of_use
+from .._schema.model import Layout
+from .._storage.lvm import CLEARED
+from .._storage.overhead import LUKS_HEAD
+from .._storage.units import MIB
+from .disks import find_disks
+from .salted import with_salts
+
+_LUKS, _MEMBER = "crypto_LUKS", "linux_raid_member"
+_ARRAYS = ("raid", "linear", "md")
+
+
+def read_traces(host: Host, present: Present, layout: Layout) -> tuple[dict[str, str], dict[str, str]]:
+    """Return by device name what shows use of what is unfinished, and what of it is closed and has something in it."""
+    traces: dict[str, str] = {}
+    sealed: dict[str, str] = {}
+    for begun, left in dict(_begun(present, layout)).items():
+        own = present.tree.devices[begun]
+        for device in (own, *present.tree.descendants(begun)):
+            if device.dev is None or device.is_part or device.inactive or device.row.get("suspended"):
+                continue
+            trace = _trace(host, device, left) if device is own else _trace_in(host, present, device)
+            traces.update({} if trace is None else {device.name: trace})
+            closed = _closed(host, present, device)
+            sealed.update({} if closed is None else {device.name: closed})
+    return traces, sealed
+
+
+def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, Left]]:
+    """Give the names of unfinished partitions and volumes of a layout, and what a run leaves on them."""
+    listed, _refusals = find_disks(layout, present, ())
+    layout, listed = with_salts(layout, present, listed)
+    bare = {part.unfinished: layout.is_bare(part.device) for disk in layout.disks for part in disk.partitions}
+    bare_volumes = {(volume.group, volume.name): layout.is_bare(volume.device) for volume in layout.volumes}
+    volumes = {volume.uuid: volume for volume in present.logical if volume.unfinished}
+    for device in (device for disk in listed for device in present.tree.descendants(disk.device.name)):
+        entry = str(device.partition.uuid) if device.partition is not None else ""
+        volume = volumes.get(str(device.uuid)) if device.kind == "lvm" else None
+        if entry in bare:
+            yield device.name, Left.NOTHING if bare[entry] else Left.TOOLS
+        elif volume is not None and (CLEARED in volume.tags or volume.pool):
+            yield device.name, Left.NOTHING if bare_volumes.get((volume.group, volume.name), False) else Left.TOOLS
+        elif volume is not None:
+            yield device.name, Left.BEFORE
+
+
+def _trace(host: Host, device: Device, left: Left) -> t.Optional[str]:
+    kind = device.filesystem.type if device.filesystem is not None else None
+    return trace_of_use(host, str(device.dev), device.size, kind, left)
+
+
+def _trace_in(host: Host, present: Present, device: Device) -> t.Optional[str]:
+    """Return what shows that something that is built on an unfinished device was used; volumes of LVM have marks of their own."""
+    if device.filesystem is not None or device.kind.startswith(_ARRAYS):
+        return _trace(host, device, Left.BEFORE)
+    below = next((present.tree.devices[name].dev for name in device.parents if name in present.tree.devices), None)
+    begin = device.luks.data_start if device.luks is not None else None
+    if below is None or begin is None:
+        return None
+    return trace_in_opened(host, str(device.dev), device.size, below, begin)
+
+
+def _closed(host: Host, present: Present, device: Device) -> t.Optional[str]:
+    """Return what is closed or stopped on a device and has something in it, in words."""
+    kind = device.filesystem.type if device.filesystem is not None else None
+    children = present.tree.children(device.name)
+    if kind == _LUKS and not any(child.kind == "crypt" and child.running for child in children):
+        header = next((child.luks for child in children if child.kind == "crypt"), None)
+        if header is not None and not header.key_slots:
+            return None
+        begin = header.data_start if header is not None and header.data_start is not None else LUKS_HEAD * MIB
+        trace = trace_in_closed(host, str(device.dev), device.size, begin)
+        return None if trace is None else f"a closed LUKS container, and {trace}"
+    if kind == _MEMBER and not any(child.kind.startswith(_ARRAYS) and child.running for child in children):
+        outcome = host.run(superblock_command(str(device.dev)))
+        superblock = parse_superblock(outcome.stdout) if outcome is not None and outcome.code == 0 else None
+        return "a member of an array that ran, and is stopped" if superblock is None or superblock.events else None
+    return None
