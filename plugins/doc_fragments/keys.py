@@ -22,7 +22,7 @@ options:
   luks_key_file:
     description:
       - A file on the host whose whole content is the key of the LUKS containers.
-      - One of less than 16 bytes, or that others than its owner may read, write or execute, is refused.
+      - One of less than 16 bytes, that others than its owner may read, write or execute, or that does not belong to root, is refused.
     type: path
   luks_key_files:
     description:

@@ -49,8 +49,7 @@ class Key:
             if file is not None and not (isinstance(file, str) and os.path.isfile(file)):
                 yield f"{where}: {file} is not a key file on this host"
             elif file is not None:
-                found = os.stat(file)
-                says = why_no_key_file(found.st_size, found.st_mode)
+                says = why_no_key_file(os.stat(file))
                 if says is not None:
                     yield f"{where}: {file} {says}"
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import stat
 import subprocess
 import time
 import typing as t
@@ -179,7 +178,7 @@ class LocalMachine(LocalHost):
             found = os.stat(path)
         except OSError as error:
             return f"cannot be read: {error.strerror}"
-        return why_no_key_file(found.st_size, found.st_mode) if stat.S_ISREG(found.st_mode) else "is not a file"
+        return why_no_key_file(found)
 
     def create_secret(self, path: str, content: bytes) -> None:
         """See Machine. A link, unlike a new name, never takes the place of a file that is there."""

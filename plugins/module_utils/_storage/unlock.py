@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import typing as t
@@ -35,6 +36,7 @@ _URL = r"https?://[A-Za-z0-9.:_~\[\]-]+(/[A-Za-z0-9.:_~/-]*)?"
 _LONGEST_URL = 2048
 _THUMBPRINT = r"[A-Za-z0-9_-]{43}"
 
+_ROOT = 0
 LEAST_KEY_FILE = 16
 """Bytes of the shortest key file that is taken: 128 bits. An empty one is a template that was rendered to nothing."""
 _OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -111,12 +113,16 @@ def why_no_passphrase(text: str) -> t.Optional[str]:
     return "has a line break or another control character, which nobody can type at a console; in YAML, write |- in place of |"
 
 
-def why_no_key_file(size: int, mode: int) -> t.Optional[str]:
-    """Return what is wrong with a key file of so many bytes and this mode, and what would be right; None for nothing."""
-    if size < LEAST_KEY_FILE:
-        return f"has {size} bytes; a key file has {LEAST_KEY_FILE} or more, best 64 of /dev/urandom"
-    if mode & _OF_OTHERS:
-        return f"has the mode {stat.S_IMODE(mode):04o}, by which others than its owner may use it; make it 0400"
+def why_no_key_file(found: os.stat_result) -> t.Optional[str]:
+    """Return what is wrong with a key file, and what would be right; None for nothing. Its owner can read it whatever its mode is."""
+    if not stat.S_ISREG(found.st_mode):
+        return "is not a file"
+    if found.st_size < LEAST_KEY_FILE:
+        return f"has {found.st_size} bytes; a key file has {LEAST_KEY_FILE} or more, best 64 of /dev/urandom"
+    if found.st_mode & _OF_OTHERS:
+        return f"has the mode {stat.S_IMODE(found.st_mode):04o}, by which others than its owner may use it; make it 0400"
+    if found.st_uid not in (_ROOT, os.geteuid()):
+        return f"belongs to the user {found.st_uid}, who can read the key and replace it; make it root's (chown root)"
     return None
 
 

@@ -77,7 +77,7 @@ class Folder:
             raise Refused(f"{file} has no recovery key, although its name is that of one that an interrupted run has left; remove it")
         if found.st_uid != os.geteuid():
             raise Refused(f"{file} belongs to another user, who would know the key; remove it, or make it yours if you trust it")
-        problem = why_no_key_file(found.st_size, found.st_mode)
+        problem = why_no_key_file(found)
         if problem is not None:
             raise Refused(f"{file} {problem}")
         return text

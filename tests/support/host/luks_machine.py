@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 import re
 import typing as t
 from collections.abc import Iterator, Sequence
@@ -71,7 +72,7 @@ class LuksMachine(RecordingMachine):
         del self.secrets["/handed"]
 
     def why_no_key_file(self, path: str) -> str | None:
-        return why_no_key_file(len(self.secrets[path]), 0o100400)
+        return why_no_key_file(os.stat_result((0o100400, 1, 1, 1, 0, 0, len(self.secrets[path]), 0, 0, 0)))
 
     def create_secret(self, path: str, content: bytes) -> None:
         self._spend()
