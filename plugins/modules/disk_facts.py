@@ -573,7 +573,8 @@ ansible_facts:
                 kind:
                   description:
                     - What has the identity. V(disk) stands for its WWN or serial number, V(table) for the GUID of the partition table,
-                      V(partition) for a PARTUUID. All else is a type of content, such as V(ext4) or V(LVM2_member).
+                      V(partition) for a PARTUUID, V(member) for the name that md gives to a single member. All else is a type of
+                      content, such as V(ext4) or V(LVM2_member).
                   returned: always
                   type: str
                   sample: ext4

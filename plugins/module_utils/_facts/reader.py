@@ -19,6 +19,7 @@ from .blank import begun_table, find_remains
 from .host import Host, Outcome
 from .mounts import read_mounts
 from .signatures import Signature, Table, TablePartition
+from .stacks import MEMBER, SUPERBLOCK_BYTES, member_uuid
 from .tree import PARTITION_TABLES, Device, Filesystem, Tree, build_tree, merge_rows, share_btrfs_mounts
 
 Notes = list[str]
@@ -46,7 +47,22 @@ def read_contents(host: Host, tree: Tree, disks: Iterable[str], notes: Notes) ->
             if device.kind.startswith("raid") and not device.inactive:
                 tree = _read_table(host, tree, device, notes)
         tree = _read_all_signatures(host, tree, name, known)
-    return share_btrfs_mounts(tree)
+    return share_btrfs_mounts(_read_members(host, tree))
+
+
+def _read_members(host: Host, tree: Tree) -> Tree:
+    """Return the tree with what md calls the members of its arrays; superblocks of the version 0.90 have no name for one."""
+    found = []
+    for device in tree.devices.values():
+        offsets = [offset for signature in device.signatures if signature.type == MEMBER for offset in signature.offsets[:1]]
+        if device.dev is None or not offsets:
+            continue
+        try:
+            uuid = member_uuid(host.read_bytes(device.dev, offsets[0], SUPERBLOCK_BYTES))
+        except OSError:
+            continue
+        found += [replace(device, member=uuid)] if uuid is not None else []
+    return tree.with_devices(found)
 
 
 def read_claims(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:

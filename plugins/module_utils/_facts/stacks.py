@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import re
+import struct
 import typing as t
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -187,6 +189,21 @@ def parse_array(text: str) -> t.Optional[Array]:
         return None
     name, devices = values.get("MD_NAME") or values.get("MD_DEVNAME"), to_integer(values.get("MD_DEVICES")) or 0
     return Array(values["MD_LEVEL"], array_uuid(uuid), name, devices, values.get("MD_METADATA"))
+
+
+MEMBER = "linux_raid_member"
+SUPERBLOCK_BYTES = 256
+_MEMBER_UUID = struct.Struct("<II160x16s")
+"""Of a superblock of the versions 1.x: magic, major version, and at 168 the name of the member."""
+_MD_MAGIC, _MD_MAJOR = 0xA92B4EFC, 1
+
+
+def member_uuid(superblock: bytes) -> t.Optional[str]:
+    """Return what md calls a member, from the beginning of its superblock; None where that names none."""
+    if len(superblock) < _MEMBER_UUID.size:
+        return None
+    magic, major, name = _MEMBER_UUID.unpack_from(superblock)
+    return str(uuid.UUID(bytes=name)) if (magic, major) == (_MD_MAGIC, _MD_MAJOR) and any(name) else None
 
 
 def superblock_command(device: str) -> list[str]:

@@ -54,6 +54,7 @@ class Device:
     `openers` are processes that have it open, `uses` what else uses it that no mount point here and no holder shows.
     `remains` is what shows a disk without any signature not to be blank.
     `begun` is the GUID of a table of which only a part was written (empty: it has none yet), where there is nothing else.
+    `member` is what md calls the device itself, as a member of an array: two with one name are copies.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Device:
     uses: tuple[str, ...] = ()
     remains: t.Optional[Remains] = None
     begun: t.Optional[str] = None
+    member: t.Optional[str] = None
 
     @property
     def running(self) -> bool:

@@ -25,7 +25,8 @@ _MOST_NAMED = 5
 class Twin:
     """An identity on the device `name` that the device `other`, on another disk, has too.
 
-    `kind` is disk (its WWN or serial number), table, partition, or the type of what is on the device; `identity` is the UUID or the like.
+    `kind` is disk (its WWN or serial number), table, partition, member (of an md array), or the type of what is on the device; `identity`
+    is the UUID or the like.
     """
 
     kind: str
@@ -71,7 +72,9 @@ def twin_notes(tree: Tree, disks: Iterable[Disk], names: Collection[str]) -> Ite
 
 
 def _kind(twin: Twin) -> str:
-    return {"disk": "WWN or serial number", "table": "GUID of the table", "partition": "PARTUUID"}.get(twin.kind, twin.kind)
+    return {"disk": "WWN or serial number", "table": "GUID of the table", "partition": "PARTUUID", "member": "UUID of a member of md"}.get(
+        twin.kind, twin.kind
+    )
 
 
 def _own(disk: Disk) -> str:
@@ -84,6 +87,7 @@ def _partitions(tree: Tree, name: str) -> Iterator[Device]:
 
 def _identities(tree: Tree, disk: Device) -> Iterator[tuple[str, str, Device]]:
     """Give what a disk and its partitions have; the members of an array of a controller's kind show what is on the array."""
+    yield from (("member", each.member, each) for each in (disk, *_partitions(tree, disk.name)) if each.member)
     if any(signature.type.endswith("raid_member") for signature in disk.signatures):
         return
     if disk.table is not None and disk.table.uuid:

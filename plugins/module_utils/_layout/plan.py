@@ -37,7 +37,20 @@ from .disks import FoundDisk, check_fingerprint, find_disks
 from .gate import Given, check_steps
 from .least import too_small_here
 from .losses import DiskLoss, find_losses
-from .partitions import Conditions, Status, TablePlan, condemn, gone_partitions, is_begun, is_emptied, is_ours, lose, match_disk, plan_table
+from .partitions import (
+    Conditions,
+    Status,
+    TablePlan,
+    condemn,
+    gone_partitions,
+    is_begun,
+    is_emptied,
+    is_first_copy_whole,
+    is_ours,
+    lose,
+    match_disk,
+    plan_table,
+)
 from .protected import Protection, unmatched
 from .salted import with_salts
 from .stack import Action, Stack
@@ -278,10 +291,27 @@ def _refusals(draft: _Draft) -> Iterator[str]:
     for table in draft.tables:
         yield from table.refusals
     yield from (stack.problem for stack in draft.stacks if stack.problem)
+    yield from _half_tables_to_mark(draft)
     for group in draft.groups:
         yield from group.problems
         if not any(stack.opening for stack in draft.stacks):
             yield from check_room(draft.layout, group, _grown(draft))
+
+
+def _half_tables_to_mark(draft: _Draft) -> Iterator[str]:
+    """Give the disks whose table is to be marked although only its backup is whole, and cannot be mended first.
+
+    A change begins with the backup: a cut could leave neither.
+    """
+    condemned = {match.disk.device.name for stack in draft.stacks for match in condemned_by(stack)}
+    for disk in (table.disk for table in draft.tables if table.disk.device.name in condemned):
+        gone = gone_partitions(disk, draft.present.tree)
+        if gone and not is_first_copy_whole(disk):
+            nodes = ", ".join(str(part.dev) for part in gone)
+            yield (
+                f"{disk.words} has only the backup of its table, and the kernel still has {nodes} of before, which are not in it; have the "
+                f"kernel forget them (partx --delete {disk.node}, or a restart), and run again"
+            )
 
 
 def _grown(draft: _Draft) -> dict[str, int]:

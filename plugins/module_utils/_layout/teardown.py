@@ -11,16 +11,18 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from .._facts.present import Present, Zpool, ZpoolPart
-from .._facts.tree import Device, Tree
+from .._facts.tree import Device, Filesystem, Tree
 from .._steps.luks import CloseMapping
 from .._steps.lvm import DeactivateGroup
 from .._steps.md import StopArray
 from .._steps.step import Step
 from .._steps.zfs import ExportZpool, ShrinkZpool
+from .._storage import zfs
 from .partitions import describe_one
 
 _ARRAYS = ("raid", "linear", "md")
-_WITHOUT_COPIES = ("raid0", "linear")
+_WITHOUT_WHOLE_COPIES = ("raid0", "linear", "raid4", "raid5", "raid6", "raid10")
+"""Levels of arrays of which no single member has all data: what one has is nothing without others. The half of a mirror is whole."""
 _SEVERAL_DEVICES = frozenset({"btrfs", "zfs_member", "bcachefs"})
 """Filesystems that can be on several devices at once, all of one UUID."""
 
@@ -178,13 +180,13 @@ def _incomplete_group(present: Present, device: Device) -> Iterator[str]:
 
 
 def _incomplete_array(device: Device) -> Iterator[str]:
-    """Give a refusal for an array without redundancy that lacks a member: that member's data are nothing without the others."""
+    """Give a refusal for an array that lacks a member: that member's data are nothing without the others."""
     lacking = (device.slots or 0) - len(device.parents)
-    if device.kind in _WITHOUT_COPIES and lacking > 0:
+    if device.kind in _WITHOUT_WHOLE_COPIES and lacking > 0:
         yield (
             f"{_title(device)} would be destroyed, and {lacking} of its {device.slots} members {'is' if lacking == 1 else 'are'} not "
             "attached: what is on these would be lost as well. Attach them, or if they are gone for good, clear what is here by hand "
-            "(mdadm --zero-superblock)"
+            "(mdadm --stop, mdadm --zero-superblock)"
         )
 
 
@@ -253,7 +255,14 @@ def _members_of_filesystem(present: Present, device: Device) -> tuple[str, list[
         for other in present.tree.devices.values()
         if other.filesystem is not None and (other.filesystem.type, other.filesystem.uuid) == (found.type, found.uuid)
     ]
-    return f"the {found.type} {found.label or found.uuid}", members
+    return _called(present, device, found), members
+
+
+def _called(present: Present, device: Device, found: Filesystem) -> str:
+    name = found.label or found.uuid
+    if found.type != zfs.MEMBER:
+        return f"the {found.type} {name}"
+    return f"the ZFS pool {name}" + ("" if present.zpool_on(device) else f", which is not imported (zpool import {name} imports it),")
 
 
 def _spans_words(present: Present, what: str, staying: Iterable[str]) -> str:

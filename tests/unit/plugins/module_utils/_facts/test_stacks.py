@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import struct
+import uuid
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts import stacks
@@ -111,6 +113,14 @@ def test_superblocks_say_what_their_members_have_seen():
     assert spare == stacks.Superblock(uuid, 18, None)
     assert alone == stacks.Superblock(uuid, 19, 1, missing=frozenset({0}))
     assert [found.is_copy for found in (member, spare, alone)] == [True, False, True]
+
+
+def test_members_have_names_of_their_own_in_superblocks_from_1_0_on():
+    name = uuid.UUID(int=9)
+    superblock = struct.pack("<II160x16s", 0xA92B4EFC, 1, name.bytes).ljust(stacks.SUPERBLOCK_BYTES, b"\0")
+    assert stacks.member_uuid(superblock) == str(name)
+    old = struct.pack("<II160x16s", 0xA92B4EFC, 0, name.bytes)
+    assert [stacks.member_uuid(other) for other in (old, superblock[:100], bytes(256))] == [None, None, None]
 
 
 def test_a_member_that_is_built_up_says_so():

@@ -54,6 +54,25 @@ def test_members_of_one_whole_are_no_twins(kind):
     assert find_twins(tree, disks) == {}
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_copy_of_a_member_of_md_is_a_twin_and_another_member_is_none(whole):
+    """Whole disks have no table that would tell."""
+
+    def member(name, uuid):
+        disk, part = made(name, name, name)
+        signed = {"signatures": (Signature("linux_raid_member", "array"),), "member": uuid}
+        if whole:
+            return (dataclasses.replace(disk, table=None, **signed),)
+        return disk, dataclasses.replace(part, **signed)
+
+    tree, disks = tree_of(member("sda", "one"), member("sdb", "two"), member("sdc", "one"))
+    found = find_twins(tree, disks)
+    assert kinds(found, "sda") == [("member", "sdc" if whole else "sdc1")]
+    assert "sdb" not in found
+    (said,) = twin_notes(tree, disks, ["sda"])
+    assert "UUID of a member of md one" in said
+
+
 @pytest.mark.parametrize("kind", ["LVM2_member", "crypto_LUKS", "swap", "xfs"])
 def test_a_copy_of_a_partition_is_a_twin(kind):
     tree, disks = tree_of(made("sda", "a", "b", Signature(kind, "u")), made("sdb", "c", "d", Signature(kind, "u")))

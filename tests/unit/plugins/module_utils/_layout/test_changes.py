@@ -47,7 +47,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts i
     refusal,
     simple,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, run_until
+from ansible_collections.bareon.allocator.tests.support.host.simulated.runs import complete, ids, run_until
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import old_array, old_group
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 
@@ -892,3 +892,23 @@ def test_an_inactive_array_of_others_is_named_and_stopped_where_its_disks_may_be
     (one,) = plan_steps(layout, with_array(present, inactive), wipe[:1]).refusals[:1]
     assert one
     assert plan_steps(layout, with_array(present, inactive), wipe).steps[0] == StopArray("/dev/md127")
+
+
+def test_a_mark_is_not_written_into_a_table_of_which_only_the_backup_is_whole():
+    """Its write would begin with the backup. What the kernel still has of before keeps the table from being mended first."""
+    earlier, later = maker_on("sda", "sdb", "sdc"), maker_on("sda", "sdb", "sdc")
+    earlier.spread(("sda", "sdb"), 120, "tank")
+    later.spread(("sdb", "sdc"), 120, "tank")
+    host, wipe = new_host(), ["sda", "sdb", "sdc"]
+    complete(host, parse_static_schema(earlier.schema), [])
+    marking = plan(host, later.schema, wipe=wipe).steps[0]
+    assert (marking.disk, marking.summary) == ("/dev/sdb", ("mark partition 1 as to be made again",))
+    host.media.tear_table("sdb")
+    stale = dataclasses.replace(host.partitions["sdb"][0], number=9, start=700 * MIB)
+    host.partitions["sdb"] = (*host.partitions["sdb"], stale)
+    assert "partx --delete /dev/sdb" in refusal(host, later.schema, wipe=wipe)
+    # After a restart the kernel knows nothing of it: the table is mended first, in a round of its own.
+    host.start_all()
+    mending = plan(host, later.schema, wipe=wipe)
+    assert (mending.again, [step.disk for step in mending.steps]) == (True, ["/dev/sdb"])
+    complete(host, parse_static_schema(later.schema), ids(wipe))

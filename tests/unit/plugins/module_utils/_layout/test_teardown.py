@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import PhysicalVolume, Present
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import PhysicalVolume, Present, Zpool
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import Signature
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.teardown import (
@@ -103,10 +103,32 @@ def test_a_cache_of_bcache_goes_only_with_the_device_whose_data_it_has():
     assert not list(teardown_refusals(present, Destroyed((backing,))))
 
 
-@pytest.mark.parametrize(("level", "slots", "refused"), [("raid0", 2, True), ("raid0", 1, False), ("linear", 3, True), ("raid1", 2, False)])
-def test_a_stripe_that_lacks_a_member_is_not_destroyed_on_the_others(level, slots, refused):
+@pytest.mark.parametrize(
+    ("level", "slots", "refused"),
+    [
+        ("raid0", 2, True),
+        ("raid0", 1, False),
+        ("linear", 3, True),
+        ("raid1", 2, False),
+        *((level, 2, True) for level in ("raid4", "raid5", "raid6", "raid10")),
+        ("raid5", 1, False),
+        ("raid10", None, False),
+    ],
+)
+def test_an_array_that_lacks_a_member_is_not_destroyed_on_the_others_unless_each_has_all(level, slots, refused):
     disk = Device("sda", "/dev/sda", "disk", MIB, signatures=(Signature("linux_raid_member", "u"),))
     array = Device("md:u", None, level, 0, ("sda",), title="nas:data", uuid="u", slots=slots)
     said = list(teardown_refusals(Present(Tree({"sda": disk, "md:u": array}), ()), Destroyed((disk,))))
     assert bool(said) is refused
     assert not refused or "nas:data" in said[0]
+
+
+def test_a_pool_that_is_not_imported_is_called_so_with_the_command_that_does_it():
+    there = Filesystem("zfs_member", "4711", "tank")
+    disks = [Device(name, f"/dev/{name}", "disk", 1024 * MIB, filesystem=there) for name in ("sda", "sdb")]
+    present = Present(Tree({device.name: device for device in disks}), ())
+    (said,) = teardown_refusals(present, Destroyed((disks[0],)))
+    assert "zpool import tank" in said
+    imported = Present(present.tree, (), zpools=(Zpool("tank", "4711", "ONLINE", {}, (), ()),))
+    (said,) = teardown_refusals(imported, Destroyed((disks[0],)))
+    assert "zpool import" not in said
