@@ -57,10 +57,8 @@ def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, Left]]:
         volume = volumes.get(str(device.uuid)) if device.kind == "lvm" else None
         if entry in bare:
             yield device.name, Left.NOTHING if bare[entry] else Left.TOOLS
-        elif volume is not None and (CLEARED in volume.tags or volume.pool):
+        elif volume is not None and CLEARED in volume.tags:
             yield device.name, Left.NOTHING if bare_volumes.get((volume.group, volume.name), False) else Left.TOOLS
-        elif volume is not None:
-            yield device.name, Left.BEFORE
 
 
 def _trace(host: Host, device: Device, left: Left) -> t.Optional[str]:

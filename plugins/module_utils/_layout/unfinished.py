@@ -21,6 +21,7 @@ from .._facts.tree import PARTITION_TABLES, Device
 from .._schema.model import Layout
 from .._storage import derived, zfs
 from .._storage.filesystems import FILESYSTEMS
+from .._storage.lvm import CLEARED
 from .._storage.units import MIB, in_mib
 from .partitions import PartitionMatch
 
@@ -57,10 +58,12 @@ def with_strangers(layout: Layout, present: Present, match: PartitionMatch) -> P
 def volume_stranger(layout: Layout, present: Present, device: str, known: LogicalVolume) -> t.Optional[str]:
     """Return the same of an unfinished volume; `device` is that of the desired one.
 
-    LVM erases what has a signature at the begin or the end when it makes a volume, so that what has one there came later.
+    As long as it is not marked as cleared it may have what lay in its room before.
     """
     there = present.device_of(known)
-    return next(_strangers(present, there, _identities(layout, device)), None) if there is not None else None
+    if CLEARED not in known.tags or there is None:
+        return None
+    return next(_strangers(present, there, _identities(layout, device)), None)
 
 
 def sealed_on(present: Present, device: t.Optional[Device]) -> t.Optional[str]:

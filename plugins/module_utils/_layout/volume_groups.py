@@ -18,7 +18,7 @@ from .._schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolu
 from .._steps.lvm import ActivateGroup
 from .._steps.step import Step
 from .._storage.filesystems import FILESYSTEMS, SWAP
-from .._storage.lvm import UNFINISHED
+from .._storage.lvm import CLEARED, UNFINISHED
 from .._storage.thin import metadata_of
 from .._storage.units import MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
@@ -318,8 +318,8 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         stranger = stranger or (sealed if opening is None else None)
         if stranger is not None and (keeps or not may_wipe):
             return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=_unless_wiped(stranger), stranger=stranger)
-        # What is in it is looked at before it goes.
-        return VolumePlan(desired, action, known, device, opening, stranger=stranger)
+        # What is in one that was cleared is looked at before it goes.
+        return VolumePlan(desired, action, known, device, opening if same_size or CLEARED in known.tags else None, stranger=stranger)
     misplaced = _misplaced(desired, known)
     if misplaced is not None:
         keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
