@@ -69,7 +69,7 @@ class Bed:
             f"bareon.allocator.{playbook}",
         ]
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(self.folder), "ANSIBLE_NOCOLOR": "1"}
-        environment |= {"PWD": str(start_in), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections")}
+        environment |= {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections")}
         done = subprocess.run(
             [*command, *options, "--extra-vars", json.dumps(given)],
             cwd=start_in,

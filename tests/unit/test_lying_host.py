@@ -181,7 +181,6 @@ class World:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment |= {
             "HOME": str(self.home),
-            "PWD": str(self.work),
             "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"),
             "ANSIBLE_NOCOLOR": "1",
             **{name: str(self.folder / name) for name in ("ANSIBLE_HOME", "ANSIBLE_REMOTE_TMP", "ANSIBLE_ASYNC_DIR", "ANSIBLE_LOCAL_TEMP")},

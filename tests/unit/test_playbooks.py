@@ -29,7 +29,7 @@ SAMPLE = ROOT / "playbooks" / "inventory" / "sample.yml"
 def play(playbook, folder, failed=False, inventory=SAMPLE, settings=(), **variables):
     """Run a playbook of the collection by its name, from a folder of the user's."""
     command = [sys.executable, "-m", "ansible", "playbook", "--inventory", str(inventory), f"bareon.allocator.{playbook}"]
-    environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_NOCOLOR": "1", "PWD": str(folder), **dict(settings)}
+    environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_NOCOLOR": "1", "PWD": "/", **dict(settings)}
     environment["ANSIBLE_COLLECTIONS_PATH"] = str(ROOT / ".venv" / "collections")
     environment.pop("ANSIBLE_CONFIG", None)
     # Workers inherit standard output, and a pipe that nobody empties would stop them: it goes to a file.
@@ -205,7 +205,7 @@ def test_register_places_machines_and_gives_everything_back(tmp_path):
     ledger = tmp_path / "ledger.sqlite"
     text = play("register", tmp_path, bareon_hosts="hci-node,nuc,web-1u", database=f"sqlite:///{ledger}")
     in_use = re.findall(r"(\S+_vg_guests) +DISK_GB +(\d+) ", text)
-    assert in_use == [("hci-node_vg_guests", "40"), ("nuc_vg_guests", "0"), ("web-1u_vg_guests", "20")]
+    assert in_use == [("hci-node_vg_guests", "20"), ("nuc_vg_guests", "20"), ("web-1u_vg_guests", "20")]
     with contextlib.closing(sqlite3.connect(ledger)) as kept:
         assert kept.execute("SELECT COUNT(*) FROM resource_providers").fetchone() == (8,)
         assert kept.execute("SELECT COUNT(*) FROM allocations").fetchone() == (0,)

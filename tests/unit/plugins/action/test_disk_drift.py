@@ -35,7 +35,7 @@ TASKS: dict[str, Plain] = {
     "given": {"plans": {"big": data_plan()}, "hardware": {"big": {"disks": []}}},
     "folders": {"plans": "plans", "hardware": "facts"},
     "inventory": {"plans": "plans"},
-    "cache": {"plans": "plans", "hardware": "{{ lookup('ansible.builtin.env', 'PWD') }}/cache"},
+    "cache": {"plans": "plans", "hardware": "{{ '.' | ansible.builtin.realpath }}/cache"},
     "asked": {"plans": "plans", "hosts": ["big", "other"]},
     "must_know_all": {"plans": "plans", "unreachable": "fail"},
     "silent": {"plans": "plans", "hosts": ["dead"]},
@@ -86,7 +86,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     done = subprocess.run(
         [sys.executable, "-m", "ansible", "playbook", "-i", "inventory.yml", "play.yml"],
         cwd=folder,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "home"), "PWD": str(folder)},
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "home")},
         capture_output=True,
         text=True,
         timeout=180,
