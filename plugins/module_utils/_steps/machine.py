@@ -76,7 +76,7 @@ class Machine(Host, t.Protocol):
     ) -> str:
         """Run a command with `given` as its input and return its output; raises CommandFailed unless its code is one of `accepted`.
 
-        `environment` is what it finds there beside the usual, which only root can read.
+        `environment` is added to the usual one; only root can read it.
         """
 
     def handed(self, content: bytes) -> contextlib.AbstractContextManager[str]:

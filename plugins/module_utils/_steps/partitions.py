@@ -39,7 +39,7 @@ _ENTRY_BYTES = 128
 _ATTEMPTS = 20
 
 _QUIETLY = ("--quiet", "--no-reread", "--no-tell-kernel")
-"""sfdisk would have the kernel drop and find all partitions anew, which fails while one of them is in use: partx tells of each."""
+"""Without these, sfdisk has the kernel reread the whole table, which fails while a partition is in use: partx updates each partition."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class FinishPartitions(Step):
     def run(self, machine: Machine) -> None:
         """Give the partitions their final PARTUUIDs, in place and all in one write, and read the table back: nothing else is different.
 
-        udev has the kernel find the partitions of an unused disk anew when it was written: their nodes are gone for a moment.
+        After the write udev has the kernel reread the table of an unused disk: the nodes of its partitions are gone for a moment.
         """
         final = dict(zip(self.numbers, self.uuids))
         with machine.locked(self.disk):
@@ -306,7 +306,7 @@ def _write_in_place(disk: str, there: RawTable, uuid: str, entries: Iterable[_En
 
 
 def table_script(uuid: str, sector: int, headers: Sequence[str], entries: Iterable[_Entry]) -> str:
-    """Return the script that sfdisk makes the table of: all of it, with every identity."""
+    """Return sfdisk's script for the whole table, with every identity."""
     lines = (_script_line(entry, sector) for entry in entries)
     return "\n".join(["label: gpt", f"label-id: {uuid}", "unit: sectors", *headers, *lines, ""])
 

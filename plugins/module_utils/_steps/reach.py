@@ -17,7 +17,7 @@ from .._facts.present import Present
 class Reach:
     """Bytes of a device that a step reaches; `end` None: up to the end of the device, with all that is built on it.
 
-    `keeps`: the step opens or changes what is there, and destroys nothing.
+    `keeps`: the step opens or changes the contents, and destroys nothing.
     """
 
     device: str

@@ -70,6 +70,6 @@ class ClearSignatures(Step):
 
 
 def cleared_regions(size: int, head: int = MIB) -> tuple[Region, ...]:
-    """Return what is zeroed of a device of so many bytes: both ends, the first of `head` bytes, and the places of copies between them."""
+    """Return the regions to zero of a device of `size` bytes: both ends, `head` bytes, and the places of copies between them."""
     more = (Region(MIB, min(head, size) - MIB),) if min(head, size) > MIB else ()
     return (*ends(size), *more, *(Region(place, _BLOCK) for place in _COPIES if place + _BLOCK <= size - MIB))

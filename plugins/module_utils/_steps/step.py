@@ -51,7 +51,7 @@ class Writes(t.NamedTuple):
 
 
 class Step(Described, abc.ABC):
-    """A step of a layout. Planning asks it for all but `run`, and needs no machine for that."""
+    """A step of a layout. Only `run` needs a machine: planning, the gate, previews and check mode read the rest."""
 
     @abc.abstractmethod
     def tools(self) -> tuple[Tool, ...]:
