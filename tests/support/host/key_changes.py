@@ -41,7 +41,7 @@ def change(machine: t.Any, options: Plain, folder: Path | None = None, *, check:
     kept = None if folder is None else Folder(folder, "db1")
     try:
         if kept is not None and not check:
-            kept.check(asked)
+            kept.check()
         return change_keys(host_half(machine, options, check), asked, kept, shows=shows, check_mode=check)
     except Refused as problem:
         return {"failed": True, "msg": str(problem)}

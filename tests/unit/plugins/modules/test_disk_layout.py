@@ -15,6 +15,7 @@ import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.doc_fragments.keys import ModuleDocFragment as KeysFragment
 from ansible_collections.bareon.allocator.plugins.doc_fragments.lock import ModuleDocFragment as LockFragment
+from ansible_collections.bareon.allocator.plugins.module_utils._facts import hardware as hardware_facts
 from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_run
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import DiskLoss, Loss
@@ -173,7 +174,7 @@ def test_one_mistake_is_told_alone(machine, capsys):
 
 @pytest.mark.parametrize("schema", [None, 3, "text", {"disks": []}, [], {"partitions": {}}])
 def test_what_is_no_schema_is_refused(machine, capsys, monkeypatch, schema):
-    monkeypatch.setattr(disk_layout, "read_hardware", lambda *_arguments: ({"disks": [], "firmware": "bios"}, ()))
+    monkeypatch.setattr(hardware_facts, "read_hardware", lambda *_arguments: ({"disks": [], "firmware": "bios"}, ()))
     code, result = run(capsys, schema=schema)
     assert code == 1
     assert result["msg"]
@@ -183,7 +184,7 @@ def test_what_is_no_schema_is_refused(machine, capsys, monkeypatch, schema):
 def test_a_hand_written_list_is_laid_out_on_this_hosts_disks(machine, capsys, monkeypatch):
     disk = {"id": DISK, "path": None, "dev": "/dev/sda", "links": [DISK], "size": 2000, "size_bytes": 2000 * 1024**2, "logical_block": 512}
     hardware = {"disks": [{**disk, "partitions": [], "holders": []}], "firmware": "bios"}
-    monkeypatch.setattr(disk_layout, "read_hardware", lambda *_arguments: (hardware, ("a warning",)))
+    monkeypatch.setattr(hardware_facts, "read_hardware", lambda *_arguments: (hardware, ("a warning",)))
     warnings = []
     monkeypatch.setattr(disk_layout.AnsibleModule, "warn", lambda _module, text: warnings.append(text))
     volumes = [{"type": "partition", "size": "1 GiB", "mount": "/srv", "file_system": "xfs"}]
