@@ -63,6 +63,8 @@ def test_foreign_content_outlives_every_run(layout_host: Plugged, foreign: Forei
     _script(host, "head -c 4194304 /dev/urandom >$MARK; sync")
     _script(host, f"{foreign.make}\nsync")
     schema = SCHEMAS["partitions" if marks == "none" else marks]()
+    # The disk that `wipe` names is one of the schema, for all others are refused there.
+    schema["parteds"].append(_table(OTHER))
     written = host.machine.written([ONE, TWO, OTHER])
     for options, result in zip(RUNS, host.attempt_each(schema, RUNS), strict=True):
         assert result.get("failed"), (options, result)

@@ -119,9 +119,49 @@ def test_foreign_content_outlives_every_run(host: LayoutHost, foreign: Foreign, 
     place = f"A={pair[0].link} B={pair[1].link} T=t{marks} M=/run/{marks} MARK=/root/mark\n"
     host.shell(f"{place}mkdir $M\n{foreign.make}\nsync; udevadm settle")
     written = machine.written(pair)
-    for options, result in zip(RUNS, host.attempt_each(SCHEMAS[marks](pair), RUNS), strict=True):
+    schema = SCHEMAS[marks](pair)
+    # The disk that `wipe` names is one of the schema, for all others are refused there.
+    schema["parteds"].append(_table(OTHER))
+    for options, result in zip(RUNS, host.attempt_each(schema, RUNS), strict=True):
         assert result.get("failed"), (options, result)
         assert (result.get("steps", []), result.get("destroys", []), result["changed"]) == ([], [], False), (options, result)
     if foreign.rests:
         assert machine.written(pair) == written
     host.shell(f"{place}{foreign.whole}")
+
+
+def test_disks_with_other_names_after_a_start_keep_what_they_have(
+    image: Path, user_mode_root: Path, retired: State, tmp_path: Path
+) -> None:
+    """Our layout and a file system of others change names: the one has nothing to do, the other is refused and keeps every byte."""
+    ours, theirs = PAIRS["none"]
+    machine = UserModeMachine(image, tmp_path)
+    wanted = {"parteds": [_table(ours)], "fss": [{"device": f"{ours.link}-part1", "fs_type": "ext4", "mount": "/srv/ours"}]}
+    unwanted = {"parteds": [_table(theirs)], "fss": [{"device": f"{theirs.link}-part1", "fs_type": "ext4", "mount": "/srv/theirs"}]}
+    try:
+        host = _with_disks(machine, retired, user_mode_root, ours, theirs)
+        host.apply(wanted)
+        host.shell(f"mkfs.ext4 -q -F {theirs.link}; sync")
+        before = _names(host, ours, theirs)
+        contents = {name: Served(disk.size, dict(disk.content)) for name, disk in machine.server.disks.items()}
+        host = _with_disks(machine, contents, user_mode_root, theirs, ours)
+        assert _names(host, ours, theirs) == before[::-1]
+        for mode in (_CHECK, {}):
+            again = host.attempt(wanted, **mode)
+            assert (again.get("failed", False), again["changed"], again["steps"]) == (False, False, []), again
+            host.refuse(unwanted, **mode)
+        assert machine.server.disks[theirs.serial].content == contents[theirs.serial].content
+    finally:
+        machine.throw_away()
+
+
+def _with_disks(machine: UserModeMachine, contents: State, root: Path, *disks: Disk) -> LayoutHost:
+    """Start a machine and plug these disks in, in this order."""
+    machine.start([*disks, OTHER], contents, root)
+    for disk in (*disks, OTHER):
+        machine.plug(disk)
+    return LayoutHost(machine)
+
+
+def _names(host: LayoutHost, *disks: Disk) -> list[str]:
+    return host.shell(f"readlink --canonicalize {' '.join(disk.link for disk in disks)}").split()
