@@ -174,6 +174,14 @@ basename $(readlink -f /sys/block/$DISK/bcache/dev) >/root/$T; dd if=$MARK of=/d
         rests=False,
     ),
     Foreign(
+        "extended partition",
+        "printf 'label: dos\\n1 : size=100M, type=L\\n2 : size=200M, type=Ex\\n5 : size=100M, type=L\\n'"
+        " | sfdisk --quiet --wipe always $A; partx --update $A; udevadm settle;"
+        " mkfs.ext4 -q -F $A-part5; mount $A-part5 $M; cp $MARK $M/mark; umount $M",
+        "mount -o ro $A-part5 $M; cmp $MARK $M/mark; umount $M",
+        rests=False,
+    ),
+    Foreign(
         "raw data without a signature",
         "dd if=$MARK of=$A bs=1M seek=70 conv=notrunc,fsync status=none",
         "cmp -i 73400320:0 -n 4194304 $A $MARK",
