@@ -441,3 +441,8 @@ def test_a_closed_container_is_made_again_only_while_nothing_was_written_into_it
     assert (report.done, content_of(disk)) == ((), before)
     wiping = plan_steps(layout, read_present(machine, layout), [disk])
     assert [content.device for loss in wiping.losses for content in loss.contents] == [f"{disk}p1"]
+
+
+@pytest.mark.parametrize("permission", ["none", "this"])
+def test_what_lies_at_the_end_of_a_partition_of_a_lost_table_is_seen(bed: Bed, tmp_path: pathlib.Path, permission: str) -> None:
+    check(bed, Case("md 1.0", "p3", "empty", "none", (), permission), tmp_path / "mounted")

@@ -41,7 +41,7 @@ class Remains:
 def find_remains(host: Host, device: str, size: int, head: int = 0, places: Iterable[int] = ()) -> t.Optional[Remains]:
     """Return what shows a device of `size` bytes not to be blank behind the `head`: an error of reading, else the first data, or None.
 
-    `places` are where partitions are to begin: those of a lost table may have begun there as well, so that a MiB of each is read.
+    `places` are where a run clears a MiB, at the begin and the end of partitions: those of a lost table may have lain there as well.
     """
     pattern = b""
     found: t.Optional[Remains] = None

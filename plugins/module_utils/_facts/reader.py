@@ -91,7 +91,7 @@ def _is_idle(tree: Tree, device: Device) -> bool:
 def read_remains(host: Host, tree: Tree, places: Mapping[str, Sequence[int]]) -> Tree:
     """Return the tree with `openers` of the disks of these names and all on them, and `remains` of those that seem empty.
 
-    `places` are by name where partitions are to begin on a disk, in bytes.
+    `places` are by name where a run is to clear a MiB of a disk, in bytes.
     """
     disks = places.keys()
     devices = [device for name in disks for device in (tree.devices[name], *tree.descendants(name)) if device.dev is not None]

@@ -32,6 +32,7 @@ from .._storage.derived import host_salt
 from .._storage.filesystems import EXT4, FILESYSTEMS, fill
 from .._storage.fstab import plain_source, read_entries
 from .._storage.lvm import parse_report
+from .._storage.units import MIB
 from .disks import names_of
 from .read_traces import read_traces
 
@@ -65,7 +66,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_stacks(host, tree, names, notes)
     tree = read_uses(host, tree, disks)
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
-    tree = read_remains(host, tree, {disk.device.name: _beginnings(layout, disk) for disk in listed})
+    tree = read_remains(host, tree, {disk.device.name: _cleared(layout, disk) for disk in listed})
     notes.extend(twin_notes(tree, [disk for disk in disks if disk.device.name in names], {disk.device.name for disk in listed}))
     physical, logical, spares = _read_lvm(host, tree) if _has_lvm(tree) else ((), (), {})
     sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
@@ -96,9 +97,10 @@ def read_present(host: Host, layout: Layout) -> Present:
     return replace(present, traces=traces, sealed=sealed)
 
 
-def _beginnings(layout: Layout, disk: Disk) -> tuple[int, ...]:
-    """Return where partitions of the layout are to begin on a disk, in bytes."""
-    return tuple(part.start for desired in layout.disks if desired.id in names_of(disk) for part in desired.partitions)
+def _cleared(layout: Layout, disk: Disk) -> tuple[int, ...]:
+    """Return where a run clears a MiB at the begin and the end of each partition of the layout on a disk, in bytes."""
+    parts = [part for desired in layout.disks if desired.id in names_of(disk) for part in desired.partitions]
+    return tuple(place for part in parts for place in (part.start, max(part.start, part.end - MIB)))
 
 
 def _has_lvm(tree: Tree) -> bool:
