@@ -21,7 +21,7 @@ from ansible_collections.bareon.allocator.tests.support.group.carry_out import a
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
 from ansible_collections.bareon.allocator.tests.support.group.policies import open_group
 from ansible_collections.bareon.allocator.tests.support.group.super_clusters import is_allowed
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 MODEST = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -111,6 +111,8 @@ def fewest(state: ClusterState, new: tuple[int, ...]) -> tuple[int, int] | None:
 def test_as_few_and_as_cheap_moves_as_any_set_of_moves(asked):
     cluster, new = asked
     state = ClusterState.from_cluster(cluster, new)
+    # Where N+1 fails already, a mirror still needs a node with the memory of its instance, which the oracle does not ask for.
+    assume(not state.fails_n1.any())
     positions = tuple(range(len(cluster.instances), len(cluster.instances) + len(new)))
     found = make_room(state, [(position, PlacementRequest()) for position in positions])
     best = fewest(state, positions)

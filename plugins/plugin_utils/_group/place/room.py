@@ -181,10 +181,13 @@ class _Problem:
         return dataclasses.replace(choices, costs=choices.costs * 0.02 / _STRICT_UP_TO / len(self.requests))
 
     def _moves_of(self, lifted: ClusterState, instance: int, importance: int) -> Choices:
-        """Return the places in its group that an instance may go to, by what is copied; it is nowhere in `lifted`."""
+        """Return the places in its group that hard limits let an instance take, by what is copied; it is nowhere in `lifted`.
+
+        Soft limits are the program's: what is broken at the start may stay so.
+        """
         home, facts = self.state.place_of(instance), self.state.facts
         nodes = self.nodes[facts.nodes.group[self.nodes] == facts.nodes.group[home[0]]]
-        found = places_for(lifted, instance, nodes, EXACT, Origin(home))
+        found = places_for(lifted, instance, nodes, EXACT.hard(), Origin(home))
         disk, largest = float(facts.instances.disk[instance]), float(facts.instances.disk[list(self.movable)].max())
         copied = 0.4 / _STRICT_UP_TO * disk / (2 * max(largest, 1.0))
         restarted = 0.02 / _STRICT_UP_TO * bool(facts.instances.stopped_to_move[instance])
