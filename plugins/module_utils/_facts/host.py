@@ -27,7 +27,23 @@ TOOL_TIMEOUT = 60
 
 
 _WATCHERS = frozenset(
-    {"systemd-udevd", "(udev-worker)", "udevd", "blkid", "lsblk", "lvm", "pvscan", "lvmetad", "mdadm", "multipathd", "smartd", "udisksd"}
+    {
+        "systemd-udevd",
+        "(udev-worker)",
+        "udevd",
+        "blkid",
+        "lsblk",
+        "lvm",
+        "lvs",
+        "pvs",
+        "vgs",
+        "pvscan",
+        "lvmetad",
+        "mdadm",
+        "multipathd",
+        "smartd",
+        "udisksd",
+    }
 )
 """Programs that open every disk to look at it, for an instant or for as long as they run."""
 

@@ -20,9 +20,9 @@ _HEAD = """<!-- SPDX-License-Identifier: GPL-3.0-or-later -->
 <!-- Written by `make guide` from the heads of the playbooks; a change by hand is lost. -->
 # Playbooks and their variables
 
-Run a playbook of the installed collection by its name, `ansible-playbook bareon.allocator.NAME`. Give variables with `--extra-vars`, in the
-inventory, or in a play of your own that imports the playbook. A variable that begins with `bareon_`, `disk_layout_`, `group_moves_` or
-`follow_` and that no playbook or role has is refused, with the name that you may have meant.
+Run a playbook of the installed collection by its name, for example `ansible-playbook bareon.allocator.plan`. Give variables with
+`--extra-vars`, in the inventory, or in a play of your own that imports the playbook. A variable that begins with `bareon_`, `disk_layout_`,
+`group_moves_` or `follow_` and that no playbook or role has is refused, with the name that you may have meant.
 
 Folders and files without a leading `/` are below the folder in which you started the playbook.
 """

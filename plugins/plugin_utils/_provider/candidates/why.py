@@ -205,7 +205,7 @@ def _busy(index: Index, request: Request, first: dict[str, t.Any] | None, holder
     """Yield the providers that have all that the first empty constraint was asked of, and who uses what they lack."""
     if first is None or first.get("kind") != "room":
         return
-    group = next(group for group in request.groups if group.suffix == first["group"])
+    (group,) = (group for group in request.groups if group.suffix == first["group"])
     for amounts, split in column_amounts(group, request.can_split):
         steps = list(_steps(index, group, amounts, split))
         left = np.ones(index.size, dtype=bool)

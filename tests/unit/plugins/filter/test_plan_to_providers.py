@@ -32,5 +32,5 @@ def test_what_is_no_plain_data_is_refused():
 
 def test_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(libraries._causes, "os_traits", ImportError("no such thing", name="os_traits"))
-    with pytest.raises(AnsibleFilterError, match=r"no such thing.*-m pip install -r /.*requirements.txt"):
+    with pytest.raises(AnsibleFilterError, match=r"no such thing.*-m pip install -r /.*requirements-ledger.txt"):
         door.plan_to_providers(PLAN, "host1", FACTS)
