@@ -120,18 +120,20 @@ class _Problem:
     def attempts(self, targets: dict[int, Place]) -> Iterator[tuple[dict[int, Place], bool]]:
         """Yield moves to try, the program's first, in small groups all others, then some that keep room for restarts.
 
-        With each comes whether no fewer moves do.
+        With each comes whether no fewer moves do. Nobody knows for several that restart elsewhere: their places were not all tried.
         """
-        yield targets, True
+        restarting = self.restarting()
+        is_exact = len(restarting) < 2
+        yield targets, is_exact
         if len(self.state.offline) <= SMALL:
-            yield from ((some, True) for some in itertools.islice(self.sets(len(targets)), MOST_TRIED))
-        if shadows := self.shadows():
-            yield self.assigned(shadows)[1], False
+            yield from ((some, is_exact) for some in itertools.islice(self.sets(len(targets)), MOST_TRIED))
+        if restarting:
+            yield self.assigned(restarting[-1:])[1], False
 
-    def shadows(self) -> list[int]:
-        """Return the largest of the new instances that restart elsewhere when their node fails, if there are any."""
-        restarting = [instance for instance, _request in self.requests if self.state.facts.instances.restarts[instance]]
-        return [max(restarting, key=lambda instance: float(self.state.facts.instances.memory[instance]))] if restarting else []
+    def restarting(self) -> list[int]:
+        """Return the new instances that restart elsewhere when their node fails, the largest last."""
+        facts = self.state.facts.instances
+        return sorted((new for new, _request in self.requests if facts.restarts[new]), key=lambda new: float(facts.memory[new]))
 
     def assigned(self, shadows: Sequence[int] = ()) -> tuple[int, dict[int, Place], bool]:
         """Return how many new instances find a place in the program's answer, the new places of others, and whether it is proven.
