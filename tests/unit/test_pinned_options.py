@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,24 @@ def test_no_task_of_a_role_reads_an_option_by_its_own_name(role: str) -> None:
     local = {"group_moves_node", "group_moves_nodes"}
     read = {f"{file.relative_to(ROOT)}: {name}" for file in files for name in names_read(file) & options(role) - local}
     assert not read, "a fact could have its name; read it from the pinned options"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_name_is_of_a_result_or_of_vars_and_never_of_both(role: str) -> None:
+    """A result outranks `vars` to the end of the run: one driver's result would be what another driver computes."""
+    parts = [
+        part for file in (ROOT / "roles" / role / "tasks").glob("**/*.yml") for part in mappings(yaml.safe_load(file.read_text("utf-8")))
+    ]
+    results = {part["register"] for part in parts if isinstance(part.get("register"), str)}
+    results |= {name for part in parts for name in part.get("ansible.builtin.set_fact") or {}}
+    assert not results & {name for part in parts if isinstance(part.get("vars"), dict) for name in part["vars"]}
+
+
+def mappings(value: t.Any) -> Iterator[dict[str, t.Any]]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from mappings(inner)
 
 
 def test_every_module_has_an_action_that_checks_facts() -> None:
