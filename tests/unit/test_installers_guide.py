@@ -60,6 +60,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     environment |= {
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"),
         "ANSIBLE_HOME": str(folder / ".ansible"),
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
         "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     names = sorted(FILES.keys() - {"hosts.yml", "plan.yml"})

@@ -53,4 +53,9 @@ class HostAction(NormalAction):
             refuse_facts(task_vars or {})
         except InputError as error:
             return failure(str(error))
-        return checked(super().run(tmp, task_vars), task_vars, self.FACTS)
+        try:
+            result = super().run(tmp, task_vars)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # Releases of Ansible read an answer before an action can look at its kinds.
+            return failure(f"{host_of(task_vars or {})}: its answer has values of other kinds than the module gives ({error})")
+        return checked(result, task_vars, self.FACTS)

@@ -7,7 +7,8 @@
 While a disk is copied it takes room twice; what it leaves is free when it has moved. An instance has one disk under way.
 
 A move waits for those whose room it takes: room that was free from the start is taken first, then what earlier moves have left, the
-earliest first, each MiB by one move. So moves and what they wait for are together no more than twice as many as the moves.
+earliest first, each MiB by one move. So moves and what they wait for are together no more than twice as many as the moves, but on storages
+that hold more than they have room for: there each move waits for all that relieve these.
 """
 
 from __future__ import annotations
@@ -67,18 +68,21 @@ class _Rooms:
         self._left: dict[Key, collections.deque[tuple[int, int | None]]] = {
             key: collections.deque([(size, None)] if size > 0 else []) for key, size in free.items()
         }
+        self._relief = collections.defaultdict[Key, set[int]](set)
 
     def leave(self, key: Key, size: int, move: int) -> None:
         """Add what a move leaves. A storage with more on it than it holds has to be relieved of that first."""
+        if self.free[key] < 0:
+            self._relief[key].add(move)
         new = min(size, max(0, self.free[key] + size))
         self.free[key] += size
         if new:
             self._left[key].append((new, move))
 
     def take(self, key: Key, size: int) -> set[int]:
-        """Take room that is there; return the moves that have left it."""
+        """Take room that is there; return the moves that have left it, and those that had to relieve the storage before there was any."""
         self.free[key] -= size
-        found = set()
+        found = set(self._relief[key])
         while size:
             there, move = self._left[key].popleft()
             if move is not None:
