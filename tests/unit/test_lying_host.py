@@ -288,6 +288,10 @@ def test_facts_of_one_host_are_no_options(world: World, name: str, module: str, 
     assert fails(text, "web0", named=ours), text
 
 
+ANSIBLES_OWN = re.compile("has no attribute '(splitlines|keys)'")
+"""Ansible itself splits what commands print, and its release 2.19 asks the facts of any module of its own for their keys."""
+
+
 @pytest.mark.parametrize("number", range(DRAWS))
 @pytest.mark.parametrize("name", [*FLEETS, *MOVERS])
 def test_answers_of_any_kind_change_nothing(world: World, name: str, number: int) -> None:
@@ -300,10 +304,9 @@ def test_answers_of_any_kind_change_nothing(world: World, name: str, number: int
         hosts[f"web{index}"] = world.host(case, f"web{index}", lies)
     _code, text = world.run(case, hosts)
     check_nothing_happened(world, case, text)
-    # What an exception says that nobody has expected: a key, a method that a value of another kind lacks. Ansible itself splits what
-    # commands print.
+    # What an exception says that nobody has expected: a key, a method that a value of another kind lacks.
     unexpected = re.findall(r"Task failed: (?:Action failed: |Module failed: )?(?:'|\w+ indices|unhashable|unsupported|can only).*", text)
-    assert [said for said in unexpected if "has no attribute 'splitlines'" not in said] == [], text
+    assert [said for said in unexpected if not ANSIBLES_OWN.search(said)] == [], text
 
 
 @pytest.mark.parametrize("name", HERE)
