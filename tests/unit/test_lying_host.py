@@ -33,7 +33,6 @@ from ansible_collections.bareon.allocator.tests.support.house.variables import v
 ROOT = Path(__file__).parents[2]
 DRAWS = int(os.environ.get("TEST_LYING_HOST_DRAWS", "1"))
 OURS = re.compile(r"(__)?(bareon|disk_layout|group_moves|follow)_")
-# Not remote_tmp: Ansible reads it for commands on the host that gave it, which by a local connection is this machine.
 CONNECTION = (
     "connection",
     "host",
@@ -42,6 +41,7 @@ CONNECTION = (
     "ssh_common_args",
     "shell_executable",
     "python_interpreter",
+    "remote_tmp",
     "become_exe",
 )
 STEP = {"kind": "migrate", "from": ["a"], "to": ["b"], "node": "b", "online": True, "command": "gnt-instance migrate -f web"}

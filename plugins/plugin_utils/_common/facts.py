@@ -22,6 +22,8 @@ PREFIXES = ("bareon_", "disk_layout_", "__disk_layout_", "group_moves_", "__grou
 _OF_ANSIBLE = frozenset(
     {
         *("inventory_hostname", "inventory_hostname_short", "inventory_dir", "inventory_file", "group_names", "role_name", "role_path"),
+        # The folder of the modules on a host, which a shell reads there; `local` is a connection, too.
+        "remote_tmp",
         *("omit", "lookup", "query", "q", "now", "undef", "range", "dict", "namespace", "item"),
     }
 )
