@@ -44,5 +44,5 @@ class ActionModule(PlanningAction):
         """Plan the evacuation."""
         loaded = load_any_cluster(arguments, self._loader.path_dwim)
         answer = run_evacuate(loaded, arguments)
-        told = with_notes(loaded.cluster, answer | {"summary": evacuation_summary(answer)})
-        return with_left_out(told, left_out_of_evacuation(answer))
+        noted = with_notes(loaded.cluster, answer | {"summary": evacuation_summary(answer)})
+        return with_left_out(noted, left_out_of_evacuation(answer))

@@ -79,4 +79,4 @@ class ActionModule(PlanningAction):
             write_record(path, followed.record)
         texts = [f"{json.dumps(record_to_plain(record), indent=1)}\n" if changed else "" for record in (before, followed.record)]
         diff = {"before_header": str(path), "after_header": str(path), "before": texts[0], "after": texts[1]}
-        return {**followed.told, "changed": changed, "diff": diff}
+        return {**followed.answer, "changed": changed, "diff": diff}

@@ -31,7 +31,7 @@ class ActionModule(PlanningAction):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Report on the cluster."""
         loaded = load_any_cluster(arguments, self._loader.path_dwim)
-        told = report(loaded.cluster, ScoreMode(arguments["score"]))
+        answer = report(loaded.cluster, ScoreMode(arguments["score"]))
         writers = {"cluster": write_inline, "ganeti_text": write_text}
         exported = {name: writers[name](loaded.cluster) for name in arguments["export"]}
-        return told | {"summary": summary(told)} | exported
+        return answer | {"summary": summary(answer)} | exported

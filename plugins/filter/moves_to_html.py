@@ -75,8 +75,8 @@ from ..plugin_utils._group.plan.picture.page import moves_page
 
 def moves_to_html(result: t.Any, title: str = "Moves") -> str:
     """Return the page of a plan; AnsibleFilterError when the input is none."""
-    told = plain(result) if isinstance(result, Mapping) else {}
-    whole = told if "plan" in told else {"plan": told}
+    answer = plain(result) if isinstance(result, Mapping) else {}
+    whole = answer if "plan" in answer else {"plan": answer}
     plan = whole["plan"]
     if not isinstance(plan, dict) or not all(isinstance(plan.get(key), list) for key in ("moves", "stages", "nodes")):
         raise AnsibleFilterError("moves_to_html needs a plan with moves, stages and nodes, as `plan` of bareon.allocator.group_evacuate")

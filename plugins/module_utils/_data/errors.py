@@ -74,14 +74,14 @@ class Mistakes:
         """Remember the mistakes of a part that was read on its own."""
         self._found.extend(mistakes)
 
-    def told(self, place: str) -> bool:
+    def has(self, place: str) -> bool:
         """Return whether something is known to be wrong with a place, or with what it lies in."""
         return any(place == mistake.place or place.startswith(f"{mistake.place}.") for mistake in self._found)
 
     def concern(self, place: str) -> bool:
         """Return whether something is known to be wrong with a place, with what it lies in, or with what lies in it."""
         inside = (f"{place}.", f"{place}[")
-        return any(self.told(place) or mistake.place.startswith(inside) for mistake in self._found)
+        return any(self.has(place) or mistake.place.startswith(inside) for mistake in self._found)
 
     def found(self) -> tuple[Mistake, ...]:
         """Return what was found so far."""

@@ -53,15 +53,15 @@ def find_twins(tree: Tree, disks: Iterable[Disk]) -> Mapping[str, tuple[Twin, ..
 
 def twin_notes(tree: Tree, disks: Iterable[Disk], names: Collection[str]) -> Iterator[str]:
     """Give a warning for each pair of disks with shared identities of which one is among `names`."""
-    told: set[frozenset[str]] = set()
+    pairs_seen: set[frozenset[str]] = set()
     disks = tuple(disks)
     on = {part.name: disk.device.name for disk in disks for part in _partitions(tree, disk.device.name)}
     for name, twins in find_twins(tree, disks).items():
         for other in dict.fromkeys(on.get(twin.other, twin.other) for twin in twins):
             pair = frozenset({name, other})
-            if pair in told or not pair & set(names):
+            if pair in pairs_seen or not pair & set(names):
                 continue
-            told.add(pair)
+            pairs_seen.add(pair)
             shared = [f"{_kind(twin)} {twin.identity}" for twin in twins if on.get(twin.other, twin.other) == other]
             more = f" and {len(shared) - _MOST_NAMED} more" if len(shared) > _MOST_NAMED else ""
             listed = ", ".join(shared[:_MOST_NAMED])

@@ -85,8 +85,8 @@ def _enrol_tpm(step: Enrol, machine: Machine, unlocking: Key, before: Header, pi
     words += ["--tpm2-with-pin=yes"] if step.method.pin else []
     with contextlib.ExitStack() as stack:
         path = unlocking.file or stack.enter_context(machine.handed(unlocking.passphrase))
-        told = {"NEWPIN": pin} if step.method.pin else None
-        machine.change([*words, f"--unlock-key-file={path}", step.device], environment=told)
+        passed = {"NEWPIN": pin} if step.method.pin else None
+        machine.change([*words, f"--unlock-key-file={path}", step.device], environment=passed)
     known = {token.number for token in before.tokens}
     new = [token for token in read_header(machine, step.device).of(step.method) if token.number not in known]
     if len(new) != 1 or not tpm_opens(machine, step.device, new[0].number, pin if step.method.pin else ""):

@@ -188,8 +188,8 @@ def _marks(draft: _Draft) -> Iterator[Step]:
 
 def _steps_on_tables(draft: _Draft) -> Iterator[Step]:
     """Give the steps on tables, those first on disks of which nothing else tells that what is on them goes with what is made again."""
-    told = {match.disk.device.name for stack in draft.stacks for match in stack.matches if match.status is Status.REMAKE}
-    for table in sorted(draft.tables, key=lambda table: table.disk.device.name in told):
+    remade = {match.disk.device.name for stack in draft.stacks for match in stack.matches if match.status is Status.REMAKE}
+    for table in sorted(draft.tables, key=lambda table: table.disk.device.name in remade):
         yield from table.steps
 
 

@@ -52,12 +52,12 @@ class Unlock(Kind):
         """Return the methods that are right."""
         found = self._list.read_nested(value, place, mistakes)
         right = [
-            (f"{spelled(place)}[{at}]", values) for at, values in enumerate(found) if not mistakes.told(f"{spelled(place)}[{at}].method")
+            (f"{spelled(place)}[{at}]", values) for at, values in enumerate(found) if not mistakes.has(f"{spelled(place)}[{at}].method")
         ]
         wrong = [(where, *mistake) for where, values in right for mistake in mistakes_in(values)]
         wrong += [(right[at][0], "method", says) for at, says in doubles_in([values for _where, values in right])]
         for where, key, says in wrong:
-            if not mistakes.told(f"{where}.{key}"):
+            if not mistakes.has(f"{where}.{key}"):
                 mistakes.add(f"{where}.{key}", says)
         return () if wrong else tuple(method_of(values) for _where, values in right)
 

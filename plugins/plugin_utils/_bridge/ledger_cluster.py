@@ -143,12 +143,12 @@ def _group_names(providers: Iterable[Provider], aggregates: Mapping[str, t.Any],
     """Return the names of groups by the UUIDs of their aggregates."""
     known = {aggregate for provider in providers for aggregate in provider.aggregates}
     names: dict[str, str] = {}
-    for name, told in aggregates.items():
+    for name, named in aggregates.items():
         place = f"source.aggregates.{name}"
-        uuid = aggregate_uuid(told) if isinstance(told, str) else ""
+        uuid = aggregate_uuid(named) if isinstance(named, str) else ""
         if uuid not in known:
-            says = f"is {told!r}; must be the name or the UUID of an aggregate that a provider is in"
-            mistakes.add(place, says + (suggest(told, known) if isinstance(told, str) else ""))
+            says = f"is {named!r}; must be the name or the UUID of an aggregate that a provider is in"
+            mistakes.add(place, says + (suggest(named, known) if isinstance(named, str) else ""))
         elif uuid in names:
             mistakes.add(place, f"is the aggregate of the group {names[uuid]}, too")
         else:

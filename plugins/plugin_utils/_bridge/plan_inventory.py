@@ -216,10 +216,10 @@ def _check_parts(host: t.Any, parts: Sequence[_Part], mistakes: Mistakes) -> Non
 
 def _with_node(facts: Values, node: Values) -> Values:
     """Return facts with what the node tells of CPUs and memory where they do not."""
-    told = facts["processor_vcpus"] or facts["processor_count"]
+    counted = facts["processor_vcpus"] or facts["processor_count"]
     return {
         **facts,
-        "processor_vcpus": facts["processor_vcpus"] if told else node["cpus"],
+        "processor_vcpus": facts["processor_vcpus"] if counted else node["cpus"],
         "memtotal_mb": facts["memtotal_mb"] or node["memory"],
     }
 
@@ -264,11 +264,11 @@ def _machine(facts: Values, hardware: Values, has_nodes: bool, mistakes: Mistake
     cpus, memory = facts["processor_vcpus"], facts["memtotal_mb"]
     if cpus is None and facts["processor_count"] is not None:
         cpus = facts["processor_count"] * facts["processor_cores"] * facts["processor_threads_per_core"]
-    elif cpus is None and not has_nodes and not mistakes.told("facts.processor_vcpus"):
+    elif cpus is None and not has_nodes and not mistakes.has("facts.processor_vcpus"):
         mistakes.add("facts.processor_vcpus", "is missing; gather the facts of the host, or give the number of its CPUs")
-    if memory is None and not mistakes.told("facts.memtotal_mb"):
+    if memory is None and not mistakes.has("facts.memtotal_mb"):
         memory = hardware["ram"]
-        if memory is None and not has_nodes and not mistakes.told("hardware.ram"):
+        if memory is None and not has_nodes and not mistakes.has("hardware.ram"):
             mistakes.add("facts.memtotal_mb", "is missing; gather the facts of the host, or give its memory in MiB")
     return _Machine(cpus, memory)
 

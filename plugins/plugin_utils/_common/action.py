@@ -138,8 +138,8 @@ class PlanningAction(ActionBase):
             return result | with_visible_sentences(failure(str(error)))
         except Exception as error:
             # Nobody foresaw it; that is our mistake, whatever the input is.
-            told = f"{type(error).__name__}: {error}".rstrip(": ")
-            says = failure(f"a mistake in bareon.allocator ({told}); please report it")
+            described = f"{type(error).__name__}: {error}".rstrip(": ")
+            says = failure(f"a mistake in bareon.allocator ({described}); please report it")
             return result | with_visible_sentences(says) | {"exception": traceback.format_exc()}
         finally:
             self._end_line()

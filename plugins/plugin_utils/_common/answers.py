@@ -191,9 +191,9 @@ def written_error(error: Exception) -> t.Any:
 
 def read_error(data: t.Any) -> Exception:
     """Return the exception that plain data stand for; raises ValueError or TypeError for anything else."""
-    kind, *told = _checked(data, list)
+    kind, *details = _checked(data, list)
     if kind == "mistakes":
-        return InputError(Mistake(_checked(place, str), _checked(says, str)) for place, says in told[0])
+        return InputError(Mistake(_checked(place, str), _checked(says, str)) for place, says in details[0])
     if kind == "no solution":
-        return NoSolution(_checked(told[0], str), _checked(told[1], dict))
-    return (Unavailable if kind == "unavailable" else RuntimeError)(_checked(told[0], str))
+        return NoSolution(_checked(details[0], str), _checked(details[1], dict))
+    return (Unavailable if kind == "unavailable" else RuntimeError)(_checked(details[0], str))

@@ -154,8 +154,8 @@ def _pass_on(theirs: Future[t.Any], ours: Future[t.Any], job: Callable[..., t.An
 
 def _why(error: BaseException) -> str:
     """Return why a job has no answer. Errors of the cluster itself are pickles, of which only the name of one matters."""
-    told = error.args[0] if error.args else ""
-    if isinstance(told, bytes) and b"KilledWorker" in told:
+    pickled = error.args[0] if error.args else ""
+    if isinstance(pickled, bytes) and b"KilledWorker" in pickled:
         return "the Dask cluster has lost the workers that a job ran on, perhaps because they ran out of memory"
-    shown = "its error is not read" if isinstance(told, bytes) else str(error)
+    shown = "its error is not read" if isinstance(pickled, bytes) else str(error)
     return f"a worker of the Dask cluster failed before it could answer; see its log ({shown})"

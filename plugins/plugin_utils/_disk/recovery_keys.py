@@ -222,10 +222,10 @@ def _joined(added: Plain, finished: Plain, needed: Sequence[str]) -> Plain:
 
 def _shown(result: Plain, keys: Mapping[str, str], files: Mapping[str, Path] | None) -> Plain:
     """Return the result for the user: with the keys, or with their files."""
-    told = {key: value for key, value in result.items() if key not in _FOR_THE_CONTROLLER}
-    if isinstance(told.get("invocation"), dict) and isinstance(told["invocation"].get("module_args"), dict):
-        given = {option: value for option, value in told["invocation"]["module_args"].items() if option != "hand_over"}
-        told["invocation"] = {**told["invocation"], "module_args": given}
+    public = {key: value for key, value in result.items() if key not in _FOR_THE_CONTROLLER}
+    if isinstance(public.get("invocation"), dict) and isinstance(public["invocation"].get("module_args"), dict):
+        given = {option: value for option, value in public["invocation"]["module_args"].items() if option != "hand_over"}
+        public["invocation"] = {**public["invocation"], "module_args": given}
     if files is None:
-        return {**told, "recovery_keys": dict(keys)}
-    return {**told, "recovery_keys": {}, "recovery_key_files": {name: str(file) for name, file in files.items()}}
+        return {**public, "recovery_keys": dict(keys)}
+    return {**public, "recovery_keys": {}, "recovery_key_files": {name: str(file) for name, file in files.items()}}

@@ -79,8 +79,8 @@ class Follower:
 
         followed = run_follow(Loaded(parse_inline(self.told), {}), {**self.arguments, **arguments}, record, self.now, noted)
         before, self.text = self.text, json.dumps(record_to_plain(followed.record))
-        json.dumps(plain(followed.told))
-        return followed.told | {"changed": followed.record != record, "text": before}
+        json.dumps(plain(followed.answer))
+        return followed.answer | {"changed": followed.record != record, "text": before}
 
     def carry_out(self, plan: dict[str, t.Any], most: int | None = None) -> None:
         """Do the steps of a plan, stage by stage, at most so many."""

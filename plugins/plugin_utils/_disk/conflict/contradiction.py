@@ -153,20 +153,20 @@ class _Filter:
         """Return of disks with one area, and of minimums with one demand, what they are alike in, and their size."""
         problem = self._problem
         found: dict[str, tuple[object, int]] = {}
-        who: list[list[object]] = [[] for _area in problem.areas]
+        claims: list[list[object]] = [[] for _area in problem.areas]
         for number, areas in enumerate([*(demand.areas for demand in problem.demands), *(pool.areas for pool in problem.pools)]):
             for area in areas:
-                who[area].append(number)
+                claims[area].append(number)
         for number, boot in enumerate(problem.boot_partitions):
             for area, size in boot.sizes:
-                who[area].append((number, size, problem.areas[area].disk in boot.disks))
+                claims[area].append((number, size, problem.areas[area].disk in boot.disks))
         for relation in problem.relations:
             for position, here in enumerate(problem.areas):
-                who[position].append((here.disk in relation.one.disks, here.disk in relation.other.disks))
+                claims[position].append((here.disk in relation.one.disks, here.disk in relation.other.disks))
         disks = [area.disk for area in problem.areas]
         for position, one in enumerate(problem.areas):
             if disks.count(one.disk) == 1:
-                found[f"disk:{problem.disk_names[one.disk]}"] = ("disk", tuple(who[position])), one.size
+                found[f"disk:{problem.disk_names[one.disk]}"] = ("disk", tuple(claims[position])), one.size
         names = [demand.name for demand in problem.demands]
         for at, demand in enumerate(problem.demands):
             if names.count(demand.name) == 1 and demand.space is not None:

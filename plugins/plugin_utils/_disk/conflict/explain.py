@@ -137,8 +137,8 @@ def _disk_message(problem: Problem, disk: str) -> str:
         in_extents = sum(lvm.pv_extents(area.size, min(only), extent) * extent for area in problem.areas if area.disk == position)
         return f"disk {disk} holds {in_extents} MiB in extents ({free} MiB without its partition table)"
     kept = [(name, piece.size) for name, piece in zip(problem.kept_names, problem.kept) if piece.disk == position]
-    beside = f" beside {listed([name for name, _size in kept])} ({sum(size for _name, size in kept)} MiB), which stays" if kept else ""
-    return f"disk {disk} holds {free} MiB{beside}"
+    kept_words = f" beside {listed([name for name, _size in kept])} ({sum(size for _name, size in kept)} MiB), which stays" if kept else ""
+    return f"disk {disk} holds {free} MiB{kept_words}"
 
 
 def _pool_message(problem: Problem, pool: Pool, kind: str) -> str:

@@ -144,10 +144,10 @@ def _content(place: str, what: str, device: str, there: Plain, known: _Plan, roo
 
 def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Finding]:
     """Compare arrays and volumes, where the facts tell of what is built on disks at all."""
-    told = [disk["holders"] for disk in facts["disks"] if "holders" in disk]
-    if not told:
+    listed = [disk["holders"] for disk in facts["disks"] if "holders" in disk]
+    if not listed:
         return
-    holders = [holder for those in told for holder in those]
+    holders = [holder for those in listed for holder in those]
     yield from _volumes(schema, holders, known, root)
     yield from _arrays(schema, holders, known, root)
     opened = {holder.get("name"): holder for holder in holders if holder.get("type") == "crypt" and holder.get("active", True)}

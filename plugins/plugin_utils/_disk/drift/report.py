@@ -63,7 +63,7 @@ class Drift:
             "counts": self.counts(),
             "summary": self._summary(),
             "failures": {
-                **{host: {"msg": told(self.findings[host])} for host, state in states.items() if state is not State.ALIKE},
+                **{host: {"msg": described(self.findings[host])} for host, state in states.items() if state is not State.ALIKE},
                 **{host: {"msg": str(error)} for host, error in self.unread.items()},
             },
             "left_out_hosts": list(self.left_out),
@@ -115,7 +115,7 @@ class Drift:
         return "\n".join([table(("host", "state", "where", "what"), rows), "", self.sentence()]) if rows else self.sentence()
 
 
-def told(findings: tuple[Finding, ...]) -> str:
+def described(findings: tuple[Finding, ...]) -> str:
     """Return the differences of one host as lines."""
     return "\n".join(f"{finding.place}: {finding.says}" for finding in findings)
 

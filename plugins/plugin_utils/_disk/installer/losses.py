@@ -60,35 +60,35 @@ def lose_types(layout: Layout, losses: Losses, reason: str, known: Container[str
             losses.lose(partition.space, f"its type is {partition.type}; {reason}")
 
 
-def lose_labels(layout: Layout, losses: Losses, who: str) -> None:
+def lose_labels(layout: Layout, losses: Losses, installer: str) -> None:
     """Lose the names that partitions were to have in the table."""
     for partition in layout.partitions():
         if partition.own_label and not partition.keep_data:
-            losses.lose(partition.space, f"{who} gives partitions no names, so not {partition.own_label}")
+            losses.lose(partition.space, f"{installer} gives partitions no names, so not {partition.own_label}")
 
 
-def lose_extents(layout: Layout, losses: Losses, who: str) -> None:
+def lose_extents(layout: Layout, losses: Losses, installer: str) -> None:
     """Lose the extents of volume groups that are not LVM's default."""
     for group in layout.groups:
         if group.extent // MIB != EXTENT and not group.keep_data:
-            losses.lose(group.space, f"{who} makes extents of {EXTENT} MiB, not of {group.extent // MIB}")
+            losses.lose(group.space, f"{installer} makes extents of {EXTENT} MiB, not of {group.extent // MIB}")
 
 
-def lose_subvolumes(layout: Layout, losses: Losses, who: str) -> None:
+def lose_subvolumes(layout: Layout, losses: Losses, installer: str) -> None:
     """Lose the subvolumes of Btrfs."""
     for filesystem in layout.filesystems:
         if filesystem.subvolumes:
             names = ", ".join(subvolume.name for subvolume in filesystem.subvolumes)
-            losses.lose(filesystem.space, f"{who} cannot make subvolumes such as {names}")
+            losses.lose(filesystem.space, f"{installer} cannot make subvolumes such as {names}")
 
 
-def lose_methods(layout: Layout, losses: Losses, who: str, able: Container[str] = ()) -> None:
+def lose_methods(layout: Layout, losses: Losses, installer: str, able: Container[str] = ()) -> None:
     """Lose what is to open LUKS beside the key that it is made with; `able` are kinds of methods that are written, without a PIN."""
     for container in layout.containers:
         others = [method.words for method in container.unlock if method.kind != PASSPHRASE and (method.kind not in able or method.pin)]
         if others and not container.keep_data:
             losses.lose(
-                container.space, f"{who} makes LUKS with one key, not with {listed(others)}; disk_keys adds that when the system runs"
+                container.space, f"{installer} makes LUKS with one key, not with {listed(others)}; disk_keys adds that when the system runs"
             )
 
 
@@ -101,28 +101,28 @@ def note_registers(layout: Layout, losses: Losses) -> None:
                 losses.note(f"{container.space}: systemd-repart takes the registers of the TPM from its option {option}")
 
 
-def lose_quotas(layout: Layout, losses: Losses, who: str) -> None:
+def lose_quotas(layout: Layout, losses: Losses, installer: str) -> None:
     """Lose the quotas of subvolumes."""
     for filesystem in layout.filesystems:
         for subvolume in filesystem.subvolumes:
             if subvolume.limit is not None:
-                losses.lose(filesystem.space, f"{who} sets no quotas, such as {subvolume.limit // MIB} MiB for {subvolume.name}")
+                losses.lose(filesystem.space, f"{installer} sets no quotas, such as {subvolume.limit // MIB} MiB for {subvolume.name}")
 
 
-def note_uuids(layout: Layout, losses: Losses, who: str) -> None:
+def note_uuids(layout: Layout, losses: Losses, installer: str) -> None:
     """Tell that partitions get other UUIDs than those of the plan."""
     if any(partition.own_uuid and not partition.keep_data for partition in layout.partitions()):
-        losses.note(f"{who} gives partitions UUIDs of its own, not those of the plan")
+        losses.note(f"{installer} gives partitions UUIDs of its own, not those of the plan")
 
 
-def note_container_names(layout: Layout, losses: Losses, who: str) -> None:
+def note_container_names(layout: Layout, losses: Losses, installer: str) -> None:
     """Tell that LUKS containers are opened by other names than those of the plan."""
     for container in layout.containers:
-        losses.note(f"{container.space}: {who} chooses the name of the LUKS container, which is {container.name} in the plan")
+        losses.note(f"{container.space}: {installer} chooses the name of the LUKS container, which is {container.name} in the plan")
 
 
-def note_boot_flags(layout: Layout, losses: Losses, who: str) -> None:
+def note_boot_flags(layout: Layout, losses: Losses, installer: str) -> None:
     """Tell which partitions do not get the flag by which a BIOS finds what it is to start."""
     for partition in layout.partitions():
         if partition.boots and not partition.keep_data:
-            losses.note(f"{partition.space}: {who} sets no flag legacy_boot, which GRUB does without")
+            losses.note(f"{partition.space}: {installer} sets no flag legacy_boot, which GRUB does without")

@@ -358,8 +358,8 @@ class _Builder:
                 alone = [*(own if disk in relation.other.disks else []), *(others if disk in relation.one.disks else [])]
                 for column in alone:
                     self._model.row(relation.constraint, [(column, 1.0)], high=0.0)
-                for column, beside in itertools.product(own, others):
-                    self._model.row(relation.constraint, [(column, 1.0), (beside, 1.0)], high=1.0)
+                for column, other_column in itertools.product(own, others):
+                    self._model.row(relation.constraint, [(column, 1.0), (other_column, 1.0)], high=1.0)
             elif disk not in relation.other.disks:
                 for column in own:
                     self._model.row(relation.constraint, [*((there, 1.0) for there in others), (column, -1.0)], low=0.0)

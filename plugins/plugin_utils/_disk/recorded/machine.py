@@ -140,7 +140,7 @@ def _once(disks: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
 
 def _facts(disk: RecordedDisk) -> Facts:
     links = tuple(dict.fromkeys((*disk.links, *_links_of_wwn(disk.wwn))))
-    told = {
+    optional = {
         "serial": disk.serial,
         "model": disk.model,
         "vendor": disk.vendor,
@@ -158,7 +158,7 @@ def _facts(disk: RecordedDisk) -> Facts:
         "type": media(_transport(disk), disk.rotational),
         "size": disk.size // MIB,
         "size_bytes": disk.size,
-        **{key: value for key, value in told.items() if value is not None and value != ""},
+        **{key: value for key, value in optional.items() if value is not None and value != ""},
         **disk.more,
     }
 

@@ -178,11 +178,11 @@ def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group
 
 
 def _warned(alike: Sequence[tuple[FleetHost, HostPicture]]) -> str:
-    told = {
+    counts = {
         "not as planned": sum(1 for host, _view in alike if host.failure is not None),
         "with warnings": sum(1 for _host, view in alike if view.warnings),
     }
-    return ", ".join(words if count == len(alike) else f"{count} {words}" for words, count in told.items() if count)
+    return ", ".join(words if count == len(alike) else f"{count} {words}" for words, count in counts.items() if count)
 
 
 def _machine_words(view: HostPicture, hardware: Plain) -> str:

@@ -84,7 +84,7 @@ def parse_hardware(facts: t.Any, place: str = "hardware") -> Hardware:
     """
     mistakes = Mistakes()
     values = _HARDWARE.read_nested(facts, place, mistakes)
-    if not values["disks"] and not mistakes.told(f"{place}.disks"):
+    if not values["disks"] and not mistakes.has(f"{place}.disks"):
         mistakes.add(f"{place}.disks", "is empty; a machine without disks cannot be planned")
     places = [f"{place}.disks[{position}]" for position in range(len(values["disks"]))]
     disks = [_disk(entry, where, mistakes) for entry, where in zip(values["disks"], places)]
@@ -112,7 +112,7 @@ def reordered(hardware: Hardware, order: Sequence[int]) -> Hardware:
 
 def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk:
     values = _DISK.read_nested(entry, place, mistakes)
-    if not values["size"] and not mistakes.told(f"{place}.size"):
+    if not values["size"] and not mistakes.has(f"{place}.size"):
         mistakes.add(f"{place}.size", "is 0 MiB; leave a disk without room (an empty card reader?) out of the facts")
     holders = [holder for holder in _listed(values["holders"]) if isinstance(holder, Mapping)] if values["holders"] else []
     arrays = {
@@ -146,7 +146,7 @@ def _extent(values: Values, key: str, place: str, mistakes: Mistakes) -> t.Any:
     """Return a start or size in MiB, exact where the facts give bytes."""
     if values[f"{key}_bytes"] is not None:
         return values[f"{key}_bytes"] / MIB
-    if values[key] is None and not mistakes.told(f"{place}.{key}"):
+    if values[key] is None and not mistakes.has(f"{place}.{key}"):
         mistakes.add(f"{place}.{key}", f"is missing; must be {_EXACT.wanted}")
     return values[key] or 0
 

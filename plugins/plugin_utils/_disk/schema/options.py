@@ -32,5 +32,5 @@ def check_options(entry: Entry, mistakes: Mistakes) -> None:
         mistakes.add(f"{place}.mount_options", says)
     for at, subvolume in enumerate(values["subvolumes"]):
         where = f"{place}.subvolumes[{at}].mount_options"
-        for says in mistakes_in(fs_type, subvolume["mount_options"] or "") if not mistakes.told(where) else ():
+        for says in mistakes_in(fs_type, subvolume["mount_options"] or "") if not mistakes.has(where) else ():
             mistakes.add(where, says)

@@ -187,14 +187,14 @@ class _Reader:
         given = {key: self._evaluated(value, f"{place}.{key}") for key, value in raw.items()}
         nothing = [key for key, value in given.items() if value is None and is_expression(raw[key])]
         values = SPACE.read_nested(given, place, self.mistakes)
-        space_type = None if self.mistakes.told(f"{place}.type") else values["type"]
+        space_type = None if self.mistakes.has(f"{place}.type") else values["type"]
         self._check_keys(given, space_type, place)
         if values["subvolumes"] or space_type is SpaceType.BTRFS:
             values = with_btrfs(values, space_type, place, self.mistakes)
         for key in nothing:
             if values["optional"] and values["id"]:
                 self.left_out[values["id"]] = f"{key}: the expression gives nothing here"
-            elif not self.mistakes.told(f"{place}.{key}"):
+            elif not self.mistakes.has(f"{place}.{key}"):
                 says = "the expression gives nothing here; it must give a value, or the space be one that may be left out (optional: true)"
                 self.mistakes.add(f"{place}.{key}", says)
         return Entry(values["id"], space_type, place, values, given, raw)
@@ -271,7 +271,7 @@ class _Reader:
         on = [member for member in entry.values["contains"] if member in arrays]
         if on:
             self.mistakes.add(place, f"{entry.id} already lies on the array {on[0]!r}; leave mirror out")
-        return not self.mistakes.told(place)
+        return not self.mistakes.has(place)
 
     def _partners(self, choice: _Choice, least: int) -> tuple[int, ...]:
         """Return disks alike, `least` or more: those liked best, then the group that has most room, then that which comes first."""
@@ -314,7 +314,7 @@ class _Reader:
         for item in known:
             if item.type is SpaceType.THIN_VOLUME and item.id not in pools:
                 self.mistakes.add(item.place, f"{item.id} is in no thin_pool; add it to the 'contains' of one")
-            if item.type is SpaceType.THIN_VOLUME and item.values["size"] is None and not self.mistakes.told(f"{item.place}.size"):
+            if item.type is SpaceType.THIN_VOLUME and item.values["size"] is None and not self.mistakes.has(f"{item.place}.size"):
                 self.mistakes.add(f"{item.place}.size", "is missing; a thin volume needs a size to show")
             if item.type is SpaceType.THIN_VOLUME and item.values["mount"] == "/boot":
                 self.mistakes.add(f"{item.place}.mount", "GRUB cannot read /boot in a thin pool; put it on a partition, an lv or a raid")
@@ -475,7 +475,7 @@ class _Reader:
             return legs_of_zpool(entry, disks, self.mistakes)
         level, legs, place = entry.values["level"], entry.values["legs"], f"{entry.place}.legs"
         if level is None:
-            if not self.mistakes.told(f"{entry.place}.level"):
+            if not self.mistakes.has(f"{entry.place}.level"):
                 self.mistakes.add(f"{entry.place}.level", f"is missing; it is one of {', '.join(RaidLevel)}")
             return 0
         if level is RaidLevel.RAID0 and entry.values["spares"]:

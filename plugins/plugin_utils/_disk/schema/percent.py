@@ -95,8 +95,8 @@ class Percentages:
         else:
             head = overhead.pv_head(group.id in self.encrypted)
             rooms = [lvm.pv_extents(room, head, extent) * extent for room in self._rooms(group)][: group.values["max_pvs"]]
-            beside = (min(pieces, len(rooms)) * math.ceil(size / extent) * extent for size, pieces in self._beside(group))
-            room = max(0, sum(rooms) - sum(beside))
+            overheads = (min(pieces, len(rooms)) * math.ceil(size / extent) * extent for size, pieces in self._beside(group))
+            room = max(0, sum(rooms) - sum(overheads))
         most = [group.values[key] for key in ("size", "max_size") if capped and group.values[key] is not None]
         return min([room, *(self.mib(group, amount) if amount.relative else math.floor(amount.number) for amount in most)])
 

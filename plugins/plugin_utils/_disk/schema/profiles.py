@@ -130,7 +130,7 @@ def _wishes(overrides: Sequence[t.Any], known: Sequence[t.Any], mistakes: Mistak
     for position, wish in enumerate(overrides):
         place = f"overrides[{position}]"
         values = _WISH.read_nested(wish, place, mistakes)
-        if any(mistakes.told(f"{place}.{key}") for key in ("id", "state")):
+        if any(mistakes.has(f"{place}.{key}") for key in ("id", "state")):
             continue
         name = values["id"]
         if name in wishes:

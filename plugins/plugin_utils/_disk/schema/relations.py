@@ -21,7 +21,7 @@ def related(
 ) -> tuple[str, ...]:
     """Return the spaces that one is to be apart from or together with, those in a vg as the vg; the mistakes are noted."""
     place, wanted = f"{entry.place}.{key}", t.cast("tuple[str, ...]", entry.values[key])
-    if not wanted or mistakes.told(place):
+    if not wanted or mistakes.has(place):
         return ()
     if entry.type in _VOLUMES and entry.id in groups:
         mistakes.add(place, f"a volume lies on the disks of its vg; set this on {groups[entry.id]!r}")

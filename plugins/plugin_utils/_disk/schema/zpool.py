@@ -60,13 +60,13 @@ def _may_be_part(item: Entry, part: zfs.Part, key: str, by_id: Mapping[str, Entr
         mistakes.add(place, f"there is no space {pool!r}{suggest(pool, by_id)}")
     elif not _is_pool(by_id[pool]):
         mistakes.add(place, f"{pool!r} is of type {by_id[pool].type}; only a zpool can have a log")
-    return not mistakes.told(place)
+    return not mistakes.has(place)
 
 
 def legs_of_zpool(entry: Entry, disks: int, mistakes: Mistakes) -> int:
     """Return on how many disks a pool lies: on whole vdevs, all of one width."""
     vdev, legs, place = entry.values["vdev"], entry.values["legs"], f"{entry.place}.legs"
-    if mistakes.told(f"{entry.place}.vdev") or mistakes.told(place):
+    if mistakes.has(f"{entry.place}.vdev") or mistakes.has(place):
         return 0
     least = zfs.LEAST_WIDTH[vdev] * (entry.values["vdevs"] or 1)
     everything, spares = legs == ALL_DISKS, entry.values["spares"]

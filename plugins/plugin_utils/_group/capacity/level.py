@@ -49,9 +49,9 @@ def level(room: ClusterState, groups: Sequence[int], options: CopyOptions, most:
 def _ready(free: Floats, memory: float, hole: float) -> Booleans | slice:
     """Return which nodes take the next copy, by their free memory: one each."""
     holes = np.floor(free / hole)
-    beside: Booleans = free - holes * hole >= memory
-    if beside.any() or not len(free):
-        return beside
+    alongside: Booleans = free - holes * hole >= memory
+    if alongside.any() or not len(free):
+        return alongside
     if holes.max() > 1:
         fullest: Booleans = holes == holes.max()
         return fullest

@@ -67,8 +67,8 @@ def check_cluster(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
     for instance, place in zip(cluster.instances, places.instances):
         if not _is_usual(instance):
             check_instance(instance, place + places.separator, pools, found)
-    told = {_spot(mistake.place) for mistake in mistakes.found()}
-    mistakes.extend(mistake for mistake in found.found() if told.isdisjoint((_spot(mistake.place), mistake.place.rpartition(".")[0])))
+    reported = {_spot(mistake.place) for mistake in mistakes.found()}
+    mistakes.extend(mistake for mistake in found.found() if reported.isdisjoint((_spot(mistake.place), mistake.place.rpartition(".")[0])))
 
 
 def _spot(place: str) -> str:

@@ -189,12 +189,12 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
     """
     model, names, manager = state.facts.instances.models[move.instance], state.facts.nodes.names, state.facts.cluster.manager
     places = (move.source, *move.steps)
-    told = []
+    plain = []
     for before, after in zip(places, places[1:]):
         kind = _step_kind(state, move.instance, before, after)
         node = names[after[1]] if kind == StepKind.REPLACE_DISKS else names[after[0]]
         online = not bool(state.dark[before[0]])
-        told.append(
+        plain.append(
             {
                 "kind": str(kind),
                 "from": [names[position] for position in before if position != NOWHERE],
@@ -204,7 +204,7 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
                 "command": command_of(manager, Command(kind, model, node, after[1] != NOWHERE, online)),
             }
         )
-    return told
+    return plain
 
 
 def commands(state: ClusterState, move: Move) -> list[str]:

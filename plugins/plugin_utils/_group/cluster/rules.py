@@ -126,10 +126,10 @@ def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
     names = [instance.name for instance in cluster.instances]
     found = []
 
-    def tell(rules: Sequence[int], who: frozenset[int], says: str) -> None:
-        listed = ", ".join(names[one] for one in sorted(who))
+    def tell(rules: Sequence[int], instances: frozenset[int], says: str) -> None:
+        listed = ", ".join(names[one] for one in sorted(instances))
         called = tuple(cluster.rules[rule].name for rule in rules)
-        found.append(Contradiction(called, tuple(names[one] for one in sorted(who)), f"{says}: {listed}", tuple(sorted(who))))
+        found.append(Contradiction(called, tuple(names[one] for one in sorted(instances)), f"{says}: {listed}", tuple(sorted(instances))))
 
     for position, rule in enumerate(cluster.rules):
         if rule.kind == RuleKind.ANTI_AFFINITY:
@@ -145,8 +145,8 @@ def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
                 tell([position, other], both, f"{rule.name} keeps instances together that {against.name} keeps apart")
         pinned = {one: pinned_to.get(one, everywhere) for one in members[position]}
         if pinned and not frozenset.intersection(*pinned.values()):
-            who = frozenset(one for one, nodes in pinned.items() if len(nodes) < len(cluster.nodes))
-            tell([position], who, f"{rule.name} keeps instances together that are pinned to different nodes")
+            instances = frozenset(one for one, nodes in pinned.items() if len(nodes) < len(cluster.nodes))
+            tell([position], instances, f"{rule.name} keeps instances together that are pinned to different nodes")
     return tuple(found)
 
 

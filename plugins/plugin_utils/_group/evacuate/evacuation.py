@@ -294,5 +294,5 @@ def _strands(after: ClusterState, instance: int, place: Place, reserves: Reserve
     beyond = None if reserve is None else reserve.beyond(trial)
     if beyond is None:
         return ()
-    told = stranding(after, *beyond)
-    return (Reason(place[0], told.limit, told.short, told.says),)
+    stranded = stranding(after, *beyond)
+    return (Reason(place[0], stranded.limit, stranded.short, stranded.says),)

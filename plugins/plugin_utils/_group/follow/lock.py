@@ -71,8 +71,8 @@ def _message(record: Path, path: Path, holder: Owner) -> str:
 def _read(text: str) -> Owner | None:
     """Return whom a lock names; None where it names nobody, such as after a power cut."""
     try:
-        told = json.loads(text)
-        return Owner(str(told["host"]), int(told["pid"]), str(told["started"]))
+        document = json.loads(text)
+        return Owner(str(document["host"]), int(document["pid"]), str(document["started"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 

@@ -165,7 +165,7 @@ _RECORD = Table(
 def read_record(path: Path) -> Record:
     """Return the record that a file holds, an empty one if there is none; raise InputError with one message if it is none."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Record()
     except OSError as error:
@@ -173,7 +173,7 @@ def read_record(path: Path) -> Record:
     except (ValueError, RecursionError) as error:
         raise _not_a_record(path, f"it is no JSON: {error}") from error
     try:
-        return record_from_plain(told)
+        return record_from_plain(document)
     except InputError as error:
         raise _not_a_record(path, "; ".join(map(str, error.mistakes))) from error
 
@@ -182,13 +182,13 @@ def _not_a_record(path: Path, why: str) -> InputError:
     return InputError([Mistake("state_file", f"{path} cannot be used ({why}); move it away to begin anew")])
 
 
-def record_from_plain(told: t.Any) -> Record:
+def record_from_plain(document: t.Any) -> Record:
     """Return a record from plain data; raise InputError with all that is wrong with it."""
     mistakes = Mistakes()
-    if isinstance(told, Mapping) and told.get("version") != VERSION and isinstance(told.get("version"), int):
-        mistakes.add("version", f"is {told['version']}; only version {VERSION} is known")
+    if isinstance(document, Mapping) and document.get("version") != VERSION and isinstance(document.get("version"), int):
+        mistakes.add("version", f"is {document['version']}; only version {VERSION} is known")
         mistakes.check()
-    values = _RECORD.read_nested(told, "", mistakes)
+    values = _RECORD.read_nested(document, "", mistakes)
     mistakes.check()
     pending = None if values["pending"] is None else Pending(**values["pending"])
     if pending is not None:
@@ -206,22 +206,22 @@ def record_to_plain(record: Record) -> dict[str, t.Any]:
     """Return a record as plain data."""
     groups = {name: _group_to_plain(one) for name, one in sorted(record.groups.items())}
     moved = {name: moment_to_plain(moment) for name, moment in sorted(record.moved.items())}
-    told: dict[str, t.Any] = {"version": VERSION, "groups": groups, "moved": moved, "pending": None}
+    document: dict[str, t.Any] = {"version": VERSION, "groups": groups, "moved": moved, "pending": None}
     if record.pending is not None:
         pending = record.pending
-        told["pending"] = {
+        document["pending"] = {
             "made": moment_to_plain(pending.made),
             "purpose": str(pending.purpose),
             "groups": list(pending.groups),
             "plan": dict(pending.plan),
         }
-    return told
+    return document
 
 
 def _group_to_plain(known: GroupRecord) -> dict[str, t.Any]:
-    told = {"over_since": moment_to_plain(known.over_since), "balancing": known.balancing, "acted": moment_to_plain(known.acted)}
+    document = {"over_since": moment_to_plain(known.over_since), "balancing": known.balancing, "acted": moment_to_plain(known.acted)}
     seen = {"fruitless": known.fruitless, "urgent": known.urgent}
-    return told | {name: dict(sorted(kept.items())) for name, kept in seen.items() if kept}
+    return document | {name: dict(sorted(kept.items())) for name, kept in seen.items() if kept}
 
 
 def moment_to_plain(moment: datetime | None) -> str | None:

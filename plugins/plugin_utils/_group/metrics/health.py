@@ -133,9 +133,9 @@ def _shared(state: ClusterState, failures: list[NodeFailure]) -> Iterator[Proble
     for failure in failures:
         if failure.stranded:
             short = sum(int(facts.instances.memory[instance]) for instance in failure.stranded)
-            who = ", ".join(facts.instances.names[instance] for instance in failure.stranded)
+            stranded = ", ".join(facts.instances.names[instance] for instance in failure.stranded)
             doubt = "" if failure.proven else " (the best arrangement that was found)"
-            says = f"if {facts.nodes.names[failure.node]} fails, {who} cannot restart in its group{doubt}"
+            says = f"if {facts.nodes.names[failure.node]} fails, {stranded} cannot restart in its group{doubt}"
             yield _on_node(state, ProblemKind.SHARED_N1, failure.node, short, says)
 
 
@@ -179,8 +179,8 @@ def _node_limits(state: ClusterState) -> Iterator[Problem]:
         (ProblemKind.MEMORY, Quantity.MEMORY, "the instances on {node} have {mib} more memory than there is"),
     ):
         for node in np.flatnonzero((used[row] > most[row]) & ~state.offline).tolist():
-            told = says.format(node=names[node], used=used[row, node], limit=most[row, node], mib=format_mib(used[row, node]))
-            yield _on_node(state, kind, node, float(used[row, node] - most[row, node]), told)
+            sentence = says.format(node=names[node], used=used[row, node], limit=most[row, node], mib=format_mib(used[row, node]))
+            yield _on_node(state, kind, node, float(used[row, node] - most[row, node]), sentence)
 
 
 def _missing(state: ClusterState) -> Iterator[Problem]:

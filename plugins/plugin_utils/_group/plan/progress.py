@@ -243,14 +243,14 @@ def _node_list(nodes: Nodes) -> str:
     return ", ".join(nodes) or "no node"
 
 
-def read_where(told: Mapping[str, t.Any]) -> dict[str, Nodes]:
+def read_where(document: Mapping[str, t.Any]) -> dict[str, Nodes]:
     """Return nodes by instance; they may be lists, or text that separates them by `|`, commas or blanks, with `-` for none.
 
     Raises InputError with all that is neither.
     """
     mistakes = Mistakes()
     found = {}
-    for instance, nodes in told.items():
+    for instance, nodes in document.items():
         names = re.split(r"[|,\s]+", nodes) if isinstance(nodes, str) else nodes
         if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
             found[instance] = tuple(name for name in names if name not in ("", "-"))
@@ -260,11 +260,11 @@ def read_where(told: Mapping[str, t.Any]) -> dict[str, Nodes]:
     return found
 
 
-def _read_storages(told: Mapping[str, t.Any]) -> dict[str, dict[str, str]]:
+def _read_storages(document: Mapping[str, t.Any]) -> dict[str, dict[str, str]]:
     """Return storages by instance and disk; raise InputError with all that is no mapping."""
     mistakes = Mistakes()
     found: dict[str, dict[str, str]] = {}
-    for instance, disks in told.items():
+    for instance, disks in document.items():
         if isinstance(disks, Mapping):
             found[instance] = {str(disk): str(storage) for disk, storage in disks.items()}
         else:
@@ -273,7 +273,7 @@ def _read_storages(told: Mapping[str, t.Any]) -> dict[str, dict[str, str]]:
     return found
 
 
-def read_plan(told: Mapping[str, t.Any], kinds: Collection[str] = ()) -> MovePlan:
+def read_plan(document: Mapping[str, t.Any], kinds: Collection[str] = ()) -> MovePlan:
     """Return a plan from data as the group actions return it; `kinds` are the steps that can be carried out (default: any).
 
     A plan may come from a file that anybody wrote: names are checked, and of texts such as commands nothing is used. Raises InputError
@@ -281,38 +281,38 @@ def read_plan(told: Mapping[str, t.Any], kinds: Collection[str] = ()) -> MovePla
     their kind can be, stages that leave a move out or come before what it depends on.
     """
     mistakes = Mistakes()
-    listed = enumerate(_listed(told, "moves", mistakes))
+    listed = enumerate(_listed(document, "moves", mistakes))
     moves = [_read_move(move, f"plan.moves[{position}]", kinds, mistakes) for position, move in listed]
-    stages = tuple(tuple(stage) if isinstance(stage, list) else (stage,) for stage in _listed(told, "stages", mistakes))
+    stages = tuple(tuple(stage) if isinstance(stage, list) else (stage,) for stage in _listed(document, "stages", mistakes))
     mistakes.check()
-    _check_stages(told["moves"], stages, mistakes)
+    _check_stages(document["moves"], stages, mistakes)
     mistakes.check()
     return MovePlan(tuple(move for move in moves if move is not None), stages)
 
 
-def _listed(told: Mapping[str, t.Any], name: str, mistakes: Mistakes) -> list[t.Any]:
-    found = told.get(name)
+def _listed(document: Mapping[str, t.Any], name: str, mistakes: Mistakes) -> list[t.Any]:
+    found = document.get(name)
     if isinstance(found, list):
         return found
     mistakes.add(f"plan.{name}", "is not a list; give the plan that a group action has returned")
     return []
 
 
-def _read_move(told: t.Any, place: str, kinds: Collection[str], mistakes: Mistakes) -> PlannedMove | None:
-    source = _names(told.get("from"), f"{place}.from", mistakes) if isinstance(told, dict) else None
-    if source is None or not isinstance(told.get("instance"), str):
+def _read_move(document: t.Any, place: str, kinds: Collection[str], mistakes: Mistakes) -> PlannedMove | None:
+    source = _names(document.get("from"), f"{place}.from", mistakes) if isinstance(document, dict) else None
+    if source is None or not isinstance(document.get("instance"), str):
         mistakes.add(place, "must have an instance and, in `from`, its nodes")
         return None
-    instance = _name(told["instance"], f"{place}.instance", mistakes)
-    data = told.get("data", 0)
+    instance = _name(document["instance"], f"{place}.instance", mistakes)
+    data = document.get("data", 0)
     if not is_number(data):
         mistakes.add(f"{place}.data", f"is {shown(data)}; must be MiB as a number")
         return None
-    if not isinstance(told.get("steps"), list) or not told["steps"]:
+    if not isinstance(document.get("steps"), list) or not document["steps"]:
         mistakes.add(f"{place}.steps", "must list at least one step")
         return None
     steps: list[Step] = []
-    for number, step in enumerate(told["steps"]):
+    for number, step in enumerate(document["steps"]):
         read = _read_step(step, f"{place}.steps[{number}]", instance, steps[-1].target if steps else source, kinds, mistakes)
         if read is None:
             return None
@@ -320,31 +320,31 @@ def _read_move(told: t.Any, place: str, kinds: Collection[str], mistakes: Mistak
     return PlannedMove(instance, tuple(steps), float(data))
 
 
-def _read_step(told: t.Any, place: str, instance: str, here: Nodes, kinds: Collection[str], mistakes: Mistakes) -> Step | None:
-    there = _names(told.get("to"), f"{place}.to", mistakes) if isinstance(told, dict) else None
-    if not there or not isinstance(told.get("kind"), str):
+def _read_step(document: t.Any, place: str, instance: str, here: Nodes, kinds: Collection[str], mistakes: Mistakes) -> Step | None:
+    there = _names(document.get("to"), f"{place}.to", mistakes) if isinstance(document, dict) else None
+    if not there or not isinstance(document.get("kind"), str):
         mistakes.add(place, "must have a kind and, in `to`, the nodes afterwards")
         return None
-    kind = _name(told["kind"], f"{place}.kind", mistakes)
-    online = told.get("online", True)
+    kind = _name(document["kind"], f"{place}.kind", mistakes)
+    online = document.get("online", True)
     if not isinstance(online, bool):
         mistakes.add(f"{place}.online", f"is {shown(online)}; must be true or false")
-    if _names(told.get("from", list(here)), f"{place}.from", mistakes) != here:
-        mistakes.add(f"{place}.from", f"is {shown(told['from'])}, but the moves before it lead to {_node_list(here)}")
+    if _names(document.get("from", list(here)), f"{place}.from", mistakes) != here:
+        mistakes.add(f"{place}.from", f"is {shown(document['from'])}, but the moves before it lead to {_node_list(here)}")
     if kinds and kind not in kinds:
         mistakes.add(f"{place}.kind", f"is {kind}, which the driver cannot do; it knows {', '.join(kinds)}")
     # Of a disk by itself any kind says that it moves.
-    disk = {name: _name(told[name], f"{place}.{name}", mistakes) for name in _OF_DISK if told.get(name) not in (None, "")}
+    disk = {name: _name(document[name], f"{place}.{name}", mistakes) for name in _OF_DISK if document.get(name) not in (None, "")}
     if disk and len(disk) < len(_OF_DISK):
         mistakes.add(place, f"must have all of {listed(_OF_DISK)}, or none of them")
     elif not disk and not _is_possible(kind, here, there):
         mistakes.add(f"{place}.to", f"is {_node_list(there)}; {kind} does not lead there from {_node_list(here)}")
     arrives = there[1] if kind == StepKind.REPLACE_DISKS and len(there) > 1 else there[0]
-    node = _name(told.get("node", arrives), f"{place}.node", mistakes)
+    node = _name(document.get("node", arrives), f"{place}.node", mistakes)
     if node not in there if kind not in tuple(StepKind) else node != arrives:
         mistakes.add(f"{place}.node", f"is {shown(node)}, but the step leads to {_node_list(there)}")
     command = ""
-    if told.get("command") and not str(told["command"]).startswith(_OTHERS) and kind in tuple(StepKind) and not disk:
+    if document.get("command") and not str(document["command"]).startswith(_OTHERS) and kind in tuple(StepKind) and not disk:
         command = ganeti_command(StepKind(kind), instance, node, mirrored=len(there) > 1, online=bool(online))
     return Step(kind, here, there, node, bool(online), command, **disk)
 
@@ -363,19 +363,19 @@ def _is_possible(kind: str, here: Nodes, there: Nodes) -> bool:
     return True
 
 
-def _names(told: t.Any, place: str, mistakes: Mistakes) -> Nodes | None:
-    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+def _names(document: t.Any, place: str, mistakes: Mistakes) -> Nodes | None:
+    if not isinstance(document, list) or not all(isinstance(name, str) for name in document):
         return None
-    return tuple(_name(name, f"{place}[{number}]", mistakes) for number, name in enumerate(told))
+    return tuple(_name(name, f"{place}[{number}]", mistakes) for number, name in enumerate(document))
 
 
-def _name(told: t.Any, place: str, mistakes: Mistakes) -> str:
+def _name(document: t.Any, place: str, mistakes: Mistakes) -> str:
     """Return a name as it is, whether it is one or not: what follows from it is told as well."""
     try:
-        return _NAME.read(told)
+        return _NAME.read(document)
     except ValueError as error:
         mistakes.add(place, str(error))
-        return str(told)
+        return str(document)
 
 
 def _check_stages(moves: Sequence[Mapping[str, t.Any]], stages: Sequence[Sequence[t.Any]], mistakes: Mistakes) -> None:
@@ -423,7 +423,7 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
         path = Path(arguments["journal"])
         plan, before = read_journal(path)
         progress = before
-    progress = progress.noted(plan, [_outcome(told) for told in arguments.get("outcomes") or ()])
+    progress = progress.noted(plan, [_outcome(document) for document in arguments.get("outcomes") or ()])
     if arguments.get("where") is not None:
         where, storages = read_where(arguments["where"]), _read_storages(arguments.get("storages") or {})
         progress = (Progress.start(plan) if progress.undone(plan, where, storages) else progress).seen(plan, where, storages)
@@ -444,11 +444,11 @@ def _limits(arguments: Mapping[str, t.Any]) -> tuple[int, int]:
 def read_journal(path: Path) -> tuple[MovePlan, Progress]:
     """Return the plan and the progress that a journal holds; raise InputError when it cannot be read, or says what no run has written."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        plan = read_plan(told["plan"])
-        jobs = {int(move): job for move, job in told["jobs"].items()}
-        failures = {int(move): str(says) for move, says in told["failures"].items()}
-        progress = Progress(tuple(told["done"]), jobs, failures)
+        document = json.loads(path.read_text(encoding="utf-8"))
+        plan = read_plan(document["plan"])
+        jobs = {int(move): job for move, job in document["jobs"].items()}
+        failures = {int(move): str(says) for move, says in document["failures"].items()}
+        progress = Progress(tuple(document["done"]), jobs, failures)
         _check_progress(plan, progress)
         return plan, progress
     except OSError as error:
@@ -472,14 +472,14 @@ def _check_progress(plan: MovePlan, progress: Progress) -> None:
 
 def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:
     """Write a journal; what was there before stays until the new one is complete."""
-    told = {
+    document = {
         "plan": {"moves": [_move_to_plain(move) for move in plan.moves], "stages": [list(stage) for stage in plan.stages]},
         "done": list(progress.done),
         "jobs": dict(progress.jobs),
         "failures": dict(progress.failures),
     }
     try:
-        replace_json(path, told)
+        replace_json(path, document)
     except OSError as error:
         raise InputError([Mistake("journal", f"cannot write {path}: {error.strerror or error}")]) from error
 
@@ -548,5 +548,7 @@ def _summary(plan: MovePlan, failed: list[Plain], remaining: list[Plain]) -> str
     return "\n".join(lines)
 
 
-def _outcome(told: Mapping[str, t.Any]) -> Outcome:
-    return Outcome(told["move"], told["step"], bool(told.get("failed")), str(told.get("message") or ""), str(told.get("job") or ""))
+def _outcome(document: Mapping[str, t.Any]) -> Outcome:
+    return Outcome(
+        document["move"], document["step"], bool(document.get("failed")), str(document.get("message") or ""), str(document.get("job") or "")
+    )

@@ -221,9 +221,9 @@ def _assigned(
         now_leaving = _leaving(state, found.targets)
         if blocked and now_leaving - leaving:
             # Where others left, places led nowhere that may be reached now.
-            anew = _settled(state, [dataclasses.replace(offer, not_at=frozenset()) for offer in offers], found, allowed, passing, mode)
-            if not _ordered(state, anew.targets).blocked:
-                found, blocked = anew, ()
+            repeated = _settled(state, [dataclasses.replace(offer, not_at=frozenset()) for offer in offers], found, allowed, passing, mode)
+            if not _ordered(state, repeated.targets).blocked:
+                found, blocked = repeated, ()
         leaving = now_leaving
         repairs.append(_repair(state, before, reasons, found.targets, found.proven and not passing and not any(dead_ends.values())))
         if found.unplaced or not blocked or _is_over(until):

@@ -216,15 +216,15 @@ def _is_live(values: Values) -> bool:
     return _works(values) and values["total_memory"] is not None
 
 
-def _node(name: str, values: Values, told: Values | None, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
-    report = _REPORT.blank if told is None else told
+def _node(name: str, values: Values, reported: Values | None, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
+    report = _REPORT.blank if reported is None else reported
     exclusive, own_memory = values["ndparams"]["exclusive_storage"], report["reserved_memory"]
     uuid = values["group"]
     return Node(
         name=name,
         group=groups.get(uuid, uuid),
         total_memory=report["total_memory"],
-        node_memory=own_memory if kvm_memory is None or told is None else kvm_memory,
+        node_memory=own_memory if kvm_memory is None or reported is None else kvm_memory,
         free_memory=report["free_memory"],
         total_disk=report["total_disk"],
         free_disk=report["free_disk"],
@@ -232,7 +232,7 @@ def _node(name: str, values: Values, told: Values | None, groups: Mapping[str, s
         node_cpus=report["reserved_cpus"],
         offline=values["offline"],
         drained=values["drained"] or not values["vm_capable"],
-        unreachable=told is None and _works(values) and not values["drained"],
+        unreachable=reported is None and _works(values) and not values["drained"],
         tags=values["tags"],
         exclusive_storage=exclusive,
         spindles=report["total_spindles"] if exclusive else values["ndparams"]["spindle_count"],

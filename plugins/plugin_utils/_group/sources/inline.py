@@ -268,7 +268,7 @@ def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
 def _disks(values: Values, diskless: bool, place: str, mistakes: Mistakes) -> tuple[Disk, ...]:
     """Return the disks; `disk` and `spindles` describe one where there is no list of them."""
     if values["disks"] is None:
-        if values["disk"] is None and not diskless and not mistakes.told(f"{place}.disk"):
+        if values["disk"] is None and not diskless and not mistakes.has(f"{place}.disk"):
             mistakes.add(f"{place}.disk", f"is missing; must be {Size.wanted}")
         return (Disk(values["disk"] or 0, values["spindles"]),)
     if values["spindles"] is not None:
@@ -372,7 +372,7 @@ def _node(values: Values, place: str, groups: Sequence[Group], residents: _Resid
 def _group_name(given: str | None, place: str, groups: Sequence[Group], mistakes: Mistakes) -> str:
     """Return the group's name, which may be given as its uuid, and left out when there is only one."""
     if given is None:
-        if len(groups) > 1 and not mistakes.told(f"{place}.group"):
+        if len(groups) > 1 and not mistakes.has(f"{place}.group"):
             mistakes.add(f"{place}.group", "is missing; must be the name of one of several groups")
         return groups[0].name
     by_uuid = {group.uuid: group.name for group in groups}

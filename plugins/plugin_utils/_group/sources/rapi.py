@@ -221,6 +221,6 @@ def _memory(values: Values, place: str, mistakes: Mistakes) -> int:
         return int(values["oper_ram"])
     backend = values["beparams"]
     most: int | None = backend["maxmem"] if backend["memory"] is None else backend["memory"]
-    if most is None and not mistakes.told(f"{place}.beparams"):
+    if most is None and not mistakes.has(f"{place}.beparams"):
         mistakes.add(f"{place}.beparams.maxmem", "is missing; must be a whole number")
     return most or 0

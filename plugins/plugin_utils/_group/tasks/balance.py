@@ -192,10 +192,10 @@ def run_balance(
     else:
         plans = solver.plans(request.groups)
     choices = solver.choices(plans) if request.pareto else []
-    plans = [preferred(found, beside) for found, beside in zip(plans, choices)] or plans
+    plans = [preferred(found, group_choices) for found, group_choices in zip(plans, choices)] or plans
     state = ClusterState.from_cluster(request.cluster)
     plan = joined_plan(plans)
-    told: Plain = {
+    answer: Plain = {
         "scores": [
             {"group": _name(request.cluster, group), "score": score} for group, score in rank_groups(request.cluster, request.score)
         ],
@@ -204,11 +204,13 @@ def run_balance(
         "unfinished": [_name(request.cluster, group) for group in solver.unfinished],
     }
     if request.pareto:
-        told["pareto"] = [_choice_to_plain(request.cluster, choice, found) for found, beside in zip(plans, choices) for choice in beside]
+        answer["pareto"] = [
+            _choice_to_plain(request.cluster, choice, found) for found, choices_of in zip(plans, choices) for choice in choices_of
+        ]
     after = after_moves(state, plan.moves).to_cluster() if arguments.get("export") else request.cluster
     exported = {name: _WRITERS[name](after) for name in arguments.get("export") or ()}
-    told = with_notes(request.cluster, told | {"summary": summary(plans, told)})
-    return with_left_out(told, left_out_of_balance(request.cluster)) | exported
+    answer = with_notes(request.cluster, answer | {"summary": summary(plans, answer)})
+    return with_left_out(answer, left_out_of_balance(request.cluster)) | exported
 
 
 class GroupSolver:
@@ -242,10 +244,10 @@ class GroupSolver:
             priced = dataclasses.replace(options, prices=dataclasses.replace(options.prices, data=price))
             name = f"{_name(request.cluster, group)} at a price of {price:g}"
             tasks[name] = Assignment(request.cluster, group, priced, request.most_at_node)
-        beside = {found.group: [Choice(options.prices.data, found)] for found in plans}
+        choices_of = {found.group: [Choice(options.prices.data, found)] for found in plans}
         for (group, price), solved in zip(others, self._run(tasks).values()):
-            beside[group] += [] if solved.result is None else [Choice(price, solved.result)]
-        return [not_beaten(beside[found.group]) for found in plans]
+            choices_of[group] += [] if solved.result is None else [Choice(price, solved.result)]
+        return [not_beaten(choices_of[found.group]) for found in plans]
 
     def _run(self, tasks: Mapping[str, Assignment]) -> Mapping[str, Solved[GroupPlan]]:
         seconds = self._resources.seconds
@@ -316,8 +318,8 @@ def _why_it_stays(state: ClusterState, after: ClusterState, instance: int) -> li
 
 
 def _stranding(state: ClusterState, why: Refused) -> Reason:
-    told = stranding(state, why.failing, why.more)
-    return dataclasses.replace(told, node=why.target)
+    answer = stranding(state, why.failing, why.more)
+    return dataclasses.replace(answer, node=why.target)
 
 
 def _refused(cluster: Cluster, instance: int, reasons: Sequence[Reason]) -> Plain:
@@ -335,24 +337,24 @@ def _choice_to_plain(cluster: Cluster, choice: Choice, chosen: GroupPlan) -> Pla
     }
 
 
-def summary(plans: Sequence[GroupPlan], told: Plain) -> str:
+def summary(plans: Sequence[GroupPlan], answer: Plain) -> str:
     """Return an answer as text to read: the groups, what is left undone, what could be had for which data, and the stages."""
     if not plans:
-        return "\n".join(_remarks(told)) or "There is nothing to improve."
+        return "\n".join(_remarks(answer)) or "There is nothing to improve."
     head = ("group", "score", "after", "moves", "data", "stages")
-    parts = [table(head, [_group_row(*pair) for pair in zip(told["groups"], plans)], right=head[1:])]
-    parts += ["\n".join(remarks) for remarks in [_remarks(told)] if remarks]
-    if told.get("pareto"):
-        parts.append(table(_CHOICES, [_choice_row(choice) for choice in told["pareto"]], right=_CHOICES[2:]))
-    if told["plan"]["moves"]:
-        parts.append(moves_table(told["plan"]))
+    parts = [table(head, [_group_row(*pair) for pair in zip(answer["groups"], plans)], right=head[1:])]
+    parts += ["\n".join(remarks) for remarks in [_remarks(answer)] if remarks]
+    if answer.get("pareto"):
+        parts.append(table(_CHOICES, [_choice_row(choice) for choice in answer["pareto"]], right=_CHOICES[2:]))
+    if answer["plan"]["moves"]:
+        parts.append(moves_table(answer["plan"]))
     return "\n\n".join(parts)
 
 
-def _remarks(told: Plain) -> list[str]:
+def _remarks(answer: Plain) -> list[str]:
     """Return what a reader has to know beside the scores, a line each."""
-    late = [f"no time was left for {listed(told['unfinished'], _MOST_NAMES)}"] if told["unfinished"] else []
-    return [remark for one in told["groups"] for remark in _group_remarks(one)] + late
+    late = [f"no time was left for {listed(answer['unfinished'], _MOST_NAMES)}"] if answer["unfinished"] else []
+    return [remark for one in answer["groups"] for remark in _group_remarks(one)] + late
 
 
 def _group_remarks(one: Plain) -> list[str]:

@@ -69,13 +69,13 @@ def run_capacity(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
     answers = list(run(functools.partial(_count_group, cluster, question), groups))
     open_groups = [group for group in groups if group in allocable(cluster)]
     whole, tiers = _whole(cluster, question, open_groups, [answer for answer in answers if answer.group in open_groups])
-    told = {
+    report = {
         "spec": _size(question.instance),
         "count": whole,
         "groups": [_to_plain(cluster, answer) for answer in answers],
     }
-    told |= {} if tiers is None else {"tiers": _tiers(tiers), "tiered_count": len(tiers)}
-    return with_notes(cluster, told | {"summary": _summary(told, question.wanted)})
+    report |= {} if tiers is None else {"tiers": _tiers(tiers), "tiered_count": len(tiers)}
+    return with_notes(cluster, report | {"summary": _summary(report, question.wanted)})
 
 
 def _count_group(cluster: Cluster, question: _Question, group: int) -> _Answer:
@@ -174,7 +174,7 @@ def _size(instance: Instance) -> Plain:
 
 
 def _to_plain(cluster: Cluster, answer: _Answer) -> Plain:
-    told = {
+    report = {
         "group": cluster.groups[answer.group].name,
         "alloc_policy": str(cluster.groups[answer.group].alloc_policy),
         "count": len(answer.count.copies),
@@ -182,9 +182,9 @@ def _to_plain(cluster: Cluster, answer: _Answer) -> Plain:
         "nodes": _nodes(cluster, answer),
     }
     if answer.vector is not None:
-        told["allocations"] = [dataclasses.asdict(size) | {"count": count} for size, count in answer.vector]
+        report["allocations"] = [dataclasses.asdict(size) | {"count": count} for size, count in answer.vector]
     tiers = {} if answer.tiers is None else {"tiers": _tiers([copy.instance for copy in answer.tiers.copies])}
-    return told | tiers | ({} if answer.add is None else {"add": answer.add})
+    return report | tiers | ({} if answer.add is None else {"add": answer.add})
 
 
 def _limits(count: Count) -> dict[str, int]:
@@ -205,19 +205,19 @@ def _tiers(sizes: Sequence[Instance]) -> list[Plain]:
     return [{"spec": _size(size), "count": count} for size, count in collections.Counter(sizes).items()]
 
 
-def _summary(told: Plain, wanted: int | None) -> str:
+def _summary(report: Plain, wanted: int | None) -> str:
     """Return a sentence on the whole, a table of the groups, and a line for each size that was counted in tiers."""
     head = ("group", "more", "what keeps the next one out", *([f"nodes to add for {wanted}"] if wanted is not None else []))
-    where = "pair" if told["spec"]["disk_template"] == DiskTemplate.DRBD else "node"
-    rows = [(_group_words(one), str(one["count"]), _limit_words(one["limits"], where), *_add_words(one)) for one in told["groups"]]
-    apart = sum(one["count"] for one in told["groups"] if one["alloc_policy"] != AllocPolicy.UNALLOCABLE)
+    where = "pair" if report["spec"]["disk_template"] == DiskTemplate.DRBD else "node"
+    rows = [(_group_words(one), str(one["count"]), _limit_words(one["limits"], where), *_add_words(one)) for one in report["groups"]]
+    apart = sum(one["count"] for one in report["groups"] if one["alloc_policy"] != AllocPolicy.UNALLOCABLE)
     together = (
-        "" if told["count"] == apart else f" Counted together, that is; each group by itself takes what the table says, {apart} in all."
+        "" if report["count"] == apart else f" Counted together, that is; each group by itself takes what the table says, {apart} in all."
     )
-    parts = [f"{told['count']} more of {_size_words(told['spec'])} fit.{together}", table(head, rows, right=("more",))]
-    if "tiers" in told:
-        sizes = [f"{tier['count']} of {_size_words(tier['spec'])}" for tier in told["tiers"]]
-        parts.append("\n".join([f"In tiers {told['tiered_count']} fit, the largest first:", *sizes]))
+    parts = [f"{report['count']} more of {_size_words(report['spec'])} fit.{together}", table(head, rows, right=("more",))]
+    if "tiers" in report:
+        sizes = [f"{tier['count']} of {_size_words(tier['spec'])}" for tier in report["tiers"]]
+        parts.append("\n".join([f"In tiers {report['tiered_count']} fit, the largest first:", *sizes]))
     return "\n\n".join(parts)
 
 

@@ -40,13 +40,13 @@ def run_compress(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
     named = arguments.get("group")
     groups = chosen_groups(state, [named] if named is not None else arguments.get("groups"))
     found = compress(state, groups, mode, run)
-    told = [_to_plain(state, emptying) for emptying in found]
+    tried = [_to_plain(state, emptying) for emptying in found]
     best = most_reclaimed(found) if named is None else found[0]
     if best is not None and not best.possible:
-        raise NoSolution(f"The group {told[0]['group']} cannot be emptied: {told[0]['says']}", {"candidates": told})
+        raise NoSolution(f"The group {tried[0]['group']} cannot be emptied: {tried[0]['says']}", {"candidates": tried})
     plan = stages(state, [] if best is None else best.moves, Guard.at_every_step(state))
     answer = {
-        "candidates": told,
+        "candidates": tried,
         "emptied": None if best is None else loaded.cluster.groups[best.group].name,
         "plan": plan_to_plain(state, plan, mode),
     }

@@ -50,7 +50,7 @@ _MOST_NAMES = 6
 class Followed:
     """What the action returns, and what it keeps."""
 
-    told: Plain
+    answer: Plain
     record: Record
 
 
@@ -103,7 +103,7 @@ def run_follow(
     resources = Resources.of(arguments, wanted.request.seconds)
     run = _Run(wanted, now, lambda request: GroupSolver(request, solve, resources, show))
     chosen = run.choose(settle(record.not_after(now), run.where, now))
-    return Followed(run.told(chosen), chosen.record)
+    return Followed(run.answer(chosen), chosen.record)
 
 
 def _read(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Wanted:
@@ -211,13 +211,13 @@ class _Run:
                 for group, decision in decisions.items()
             }
             return _Chosen(self._waiting(waiting, Why.MOVES), record)
-        told = {
+        answer = {
             group: dataclasses.replace(decision, action=Action.RESUME, why=None, until=None)
             if self._name(group) in pending.groups
             else decision
             for group, decision in decisions.items()
         }
-        return _Chosen(self._waiting(told, Why.MOVES), record, resumed=pending)
+        return _Chosen(self._waiting(answer, Why.MOVES), record, resumed=pending)
 
     def _repaired(self, record: Record, decisions: Mapping[int, Decision]) -> _Chosen:
         """Return the repairs of groups that need any, with no regard to how many moves they take; without any, see to balance."""
@@ -347,7 +347,7 @@ class _Run:
     def _name(self, group: int) -> str:
         return self._cluster.groups[group].name
 
-    def told(self, chosen: _Chosen) -> Plain:
+    def answer(self, chosen: _Chosen) -> Plain:
         """Return what is done as plain data."""
         plan = plan_to_plain(self._state, joined_plan(chosen.plans), self._wanted.request.score)
         if chosen.resumed is not None:
@@ -355,14 +355,14 @@ class _Run:
         planned = {found.group: found for found in chosen.plans}
         groups = [self._group(group, decision, planned.get(group)) for group, decision in chosen.decisions.items()]
         waits = [decision.until for decision in chosen.decisions.values() if decision.until is not None]
-        told = {
+        answer = {
             "now": moment_to_plain(self._now),
             "groups": groups,
             "plan": plan,
             "resumed": chosen.resumed is not None,
             "next": moment_to_plain(min(waits, default=None)),
         }
-        return with_left_out(with_notes(self._cluster, told | {"summary": _summary(told)}), left_out_of_balance(self._cluster))
+        return with_left_out(with_notes(self._cluster, answer | {"summary": _summary(answer)}), left_out_of_balance(self._cluster))
 
     def _resumed_plan(self, pending: Pending) -> Plain:
         """Return a plan of an earlier run as it was made, with the nodes as they are now and as they will be."""
@@ -374,12 +374,12 @@ class _Run:
             place = (target[0], target[1] if len(target) > 1 else NOWHERE)
             moves.append((instance, place))
         after = with_places(self._state, dict(moves))
-        told = plan_to_plain(self._state, _NO_MOVES, self._wanted.request.score)
+        answer = plan_to_plain(self._state, _NO_MOVES, self._wanted.request.score)
         ends = plan_to_plain(after, _NO_MOVES, self._wanted.request.score)
         commands = [step.command for move in pending.moves().moves for step in move.steps if step.command]
         groups = {self._cluster.group_positions()[group] for group in pending.groups}
         return {
-            **told,
+            **answer,
             "score_after": ends["score_after"],
             "moves": list(pending.plan["moves"]),
             "stages": list(pending.plan["stages"]),
@@ -389,7 +389,7 @@ class _Run:
 
     def _group(self, group: int, decision: Decision, found: GroupPlan | None) -> Plain:
         condition, gauge = self._conditions[group], self._wanted.gauge
-        told: Plain = {
+        answer: Plain = {
             "group": self._name(group),
             "action": str(decision.action),
             "why": None if decision.why is None else str(decision.why),
@@ -404,32 +404,32 @@ class _Run:
         }
         if found is not None:
             after = gauge.read(after_moves(self._state, found.plan.moves), group)
-            told |= group_to_plain(self._state, found) | {"measure_after": after.value}
+            answer |= group_to_plain(self._state, found) | {"measure_after": after.value}
         elif decision.action != Action.RESUME:
             names = self._state.facts.instances.names
-            told["down"] = [names[instance] for instance in instances_down(self._state, group)]
-        return told | {"says": _message(told, self._wanted.rules)}
+            answer["down"] = [names[instance] for instance in instances_down(self._state, group)]
+        return answer | {"says": _message(answer, self._wanted.rules)}
 
 
-def _message(told: Plain, rules: Rules) -> str:
+def _message(answer: Plain, rules: Rules) -> str:
     """Return a sentence on what is done for a group, and why."""
-    value, threshold = f"{told['measure']:.3g}", f"{rules.threshold:g}"
-    place = "above" if told["measure"] > rules.threshold else "within"
+    value, threshold = f"{answer['measure']:.3g}", f"{rules.threshold:g}"
+    place = "above" if answer["measure"] > rules.threshold else "within"
     level = f"at {value}, {place} the threshold of {threshold}"
-    if told["action"] == Action.REPAIR:
-        return f"repairs what is wrong ({', '.join(told['urgent'])}) with {_many(told['moves'])}"
-    if told["action"] == Action.BALANCE:
-        return f"at {value}, goes to {told['measure_after']:.3g} with {_many(told['moves'])}"
-    if told["action"] == Action.RESUME:
+    if answer["action"] == Action.REPAIR:
+        return f"repairs what is wrong ({', '.join(answer['urgent'])}) with {_many(answer['moves'])}"
+    if answer["action"] == Action.BALANCE:
+        return f"at {value}, goes to {answer['measure_after']:.3g} with {_many(answer['moves'])}"
+    if answer["action"] == Action.RESUME:
         return "goes on with the moves of an earlier run"
-    if told["action"] == Action.STUCK:
-        return f"{level}; {', '.join(told['urgent']) + ' are wrong, and ' if told['urgent'] else ''}no move helps"
-    if told["action"] == Action.WAIT and told["why"] == Why.CONFIRM and told["urgent"]:
-        seen, needed = told["polls"]
-        return f"{', '.join(told['urgent'])} wrong, seen in {seen} of {needed} runs in a row; waits whether it stays so"
-    if told["action"] == Action.WAIT:
-        until = f" until {told['until']}" if told["until"] else ""
-        return f"{level}; {_WAITS[Why(told['why'])]}{until}"
+    if answer["action"] == Action.STUCK:
+        return f"{level}; {', '.join(answer['urgent']) + ' are wrong, and ' if answer['urgent'] else ''}no move helps"
+    if answer["action"] == Action.WAIT and answer["why"] == Why.CONFIRM and answer["urgent"]:
+        seen, needed = answer["polls"]
+        return f"{', '.join(answer['urgent'])} wrong, seen in {seen} of {needed} runs in a row; waits whether it stays so"
+    if answer["action"] == Action.WAIT:
+        until = f" until {answer['until']}" if answer["until"] else ""
+        return f"{level}; {_WAITS[Why(answer['why'])]}{until}"
     return f"{level}; nothing to do"
 
 
@@ -452,7 +452,7 @@ def _helpless(one: Plain) -> list[str]:
     return [f"{one['group']}: still down: {listed(one['down'], _MOST_NAMES)}"] if one["down"] else []
 
 
-def _summary(told: Plain) -> str:
+def _summary(answer: Plain) -> str:
     """Return the answer as text to read."""
-    lines = "\n".join(line for one in told["groups"] for line in (f"{one['group']}: {one['says']}", *_helpless(one)))
-    return f"{lines}\n\n{moves_table(told['plan'])}" if told["plan"]["moves"] else lines
+    lines = "\n".join(line for one in answer["groups"] for line in (f"{one['group']}: {one['says']}", *_helpless(one)))
+    return f"{lines}\n\n{moves_table(answer['plan'])}" if answer["plan"]["moves"] else lines

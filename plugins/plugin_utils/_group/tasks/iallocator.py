@@ -33,11 +33,11 @@ def answer(loaded: Loaded, mode: ScoreMode) -> Plain:
 
 def _allocate(loaded: Loaded, mode: ScoreMode) -> Plain:
     (solution,) = place(loaded, {"score": mode})["solutions"]
-    told = [*map(_group_line, solution["groups"]), *map(_refusal_line, solution["rejected"])]
+    lines = [*map(_group_line, solution["groups"]), *map(_refusal_line, solution["rejected"])]
     if not solution["groups"]:
-        return failure(", ".join(told))
+        return failure(", ".join(lines))
     first = solution["groups"][0]
-    return success(", ".join([f"Selected group: {first['group']}", *told]), first["nodes"])
+    return success(", ".join([f"Selected group: {first['group']}", *lines]), first["nodes"])
 
 
 def _multi_allocate(loaded: Loaded, mode: ScoreMode) -> Plain:

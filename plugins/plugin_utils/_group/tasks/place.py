@@ -47,11 +47,11 @@ def place(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     asked = [(first + position, request) for position, request in enumerate(requests)]
     room = make_room(state, asked) if arguments.get("make_room") else None
     results = place_instances(state, asked)[0] if room is None else room.results
-    told: Plain = {
+    answer: Plain = {
         "solutions": [_solution(cluster, instance, result) for instance, result in zip(instances, results)],
         "unplaced": [instance.name for instance, result in zip(instances, results) if not result.placements],
     }
-    return told if room is None else told | _room_to_plain(state, room, requests[0].score)
+    return answer if room is None else answer | _room_to_plain(state, room, requests[0].score)
 
 
 def _room_to_plain(state: ClusterState, room: Room, mode: ScoreMode) -> Plain:
@@ -70,8 +70,8 @@ def reason_to_plain(cluster: Cluster, reason: Reason) -> Plain:
     """Return a reason as plain data; `node` is None when it is the group that is in the way."""
     node = None if reason.node == NOWHERE else cluster.nodes[reason.node].name
     short = int(reason.short) if reason.short == int(reason.short) else reason.short
-    told = {"node": node, "limit": reason.limit, "short": short}
-    return told | {"says": reason.says} if reason.says else told
+    plain_reason = {"node": node, "limit": reason.limit, "short": short}
+    return plain_reason | {"says": reason.says} if reason.says else plain_reason
 
 
 def find_group(cluster: Cluster, name: t.Any, place: str, mistakes: Mistakes) -> int | None:
@@ -205,8 +205,8 @@ def moves_table(plan: Plain) -> str:
 
 def reasons_line(reasons: Sequence[Plain]) -> str:
     """Return the first reasons in one line."""
-    told = [(f"{reason['node']}: " if reason["node"] else "") + _reason(reason) for reason in reasons[:_MOST_REASONS]]
-    return "; ".join([*told, f"{len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else told)
+    sentences = [(f"{reason['node']}: " if reason["node"] else "") + _reason(reason) for reason in reasons[:_MOST_REASONS]]
+    return "; ".join([*sentences, f"{len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else sentences)
 
 
 def _reason(reason: Plain) -> str:

@@ -50,14 +50,14 @@ def run_redistribute(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = 
     seconds = arguments.get("time_limit")
     until = None if seconds is None else time.time() + seconds
     repairs, after = redistribute(state, groups, arguments.get("across_groups", True), mode, run, until)
-    told = {repair.group: _repair_to_plain(state, repair) for repair in repairs}
+    by_group = {repair.group: _repair_to_plain(state, repair) for repair in repairs}
     moves = [move for repair in repairs for move in repair.moves]
     guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in moves]))
     plan = stages(state, moves, guard)
     healthy = all(repair.after.healthy for repair in repairs)
     answer = {
         "healthy": healthy,
-        "groups": [told.get(group) or _healthy_to_plain(state, group) for group in groups],
+        "groups": [by_group.get(group) or _healthy_to_plain(state, group) for group in groups],
         "plan": plan_to_plain(state, plan, mode),
     }
     return with_left_out(

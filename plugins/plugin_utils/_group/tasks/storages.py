@@ -47,14 +47,14 @@ def run_storages(loaded: Loaded, arguments: Mapping[str, t.Any], usual: Mapping[
         mistakes.add("of", says)
     mistakes.check()
     plan = even_storages(cluster, options)
-    told: Plain = {
+    answer: Plain = {
         "storages": [_storage_to_plain(*pair) for pair in zip(plan.before, plan.after)],
         "plan": _plan_to_plain(cluster, plan),
         "stays": [{"instance": one.instance, "disk": one.disk, "storage": one.storage, "why": one.why} for one in plan.stays],
         "blocked": [f"{move.instance.name} {move.disk}" for move in plan.staged.blocked],
         "complete": plan.complete,
     }
-    return with_notes(cluster, told | {"summary": summary(plan, told)})
+    return with_notes(cluster, answer | {"summary": summary(plan, answer)})
 
 
 def _mib(given: object, mistakes: Mistakes) -> int | None:
@@ -117,7 +117,7 @@ def _called(key: Key) -> str:
     return f"{name.pool} of {node}" if node else name.pool
 
 
-def summary(plan: StoragePlan, told: Plain) -> str:
+def summary(plan: StoragePlan, answer: Plain) -> str:
     """Return an answer as text to read: how full the storages are, the moves, and which disks stay for which reasons."""
     changed = [pair for pair in zip(plan.before, plan.after) if pair[0].used != pair[1].used]
     others = [pair for pair in zip(plan.before, plan.after) if pair[0].used == pair[1].used]
@@ -131,7 +131,7 @@ def summary(plan: StoragePlan, told: Plain) -> str:
         else "No disk needs to move."
     )
     left = [f"{format_mib(plan.excess_after)} are still out of balance."] if plan.excess_after else []
-    left += [f"There is a better storage for {name}, but no room on the way to it." for name in told["blocked"]]
+    left += [f"There is a better storage for {name}, but no room on the way to it." for name in answer["blocked"]]
     left += [] if plan.complete else ["The search ended early; there may be a better plan."]
     parts += ["\n".join([head, *left])]
     if plan.moves:

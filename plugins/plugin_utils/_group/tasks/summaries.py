@@ -34,7 +34,7 @@ def redistribution_summary(answer: Plain) -> str:
         for one in answer["groups"]
     ]
     head = ("group", "is", "on offline nodes", "N+1 short", "shared N+1 short", "moved inside", "moved out")
-    missing = [f"{who['instance']}: {who['says']}" for one in answer["groups"] for who in one["missing"][:_MOST_NAMES]]
+    missing = [f"{instance['instance']}: {instance['says']}" for one in answer["groups"] for instance in one["missing"][:_MOST_NAMES]]
     late = [one["group"] for one in answer["groups"] if not one["complete"]]
     missing += [f"{listed(late, _MOST_NAMES)}: the time limit ended the search; more time may find more"] if late else []
     return _parts(table(head, rows, right=head[2:]), "\n".join(missing), _plan(answer["plan"]))

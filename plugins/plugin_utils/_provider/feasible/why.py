@@ -57,10 +57,10 @@ def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated
         return not answer.candidates and not answer.truncated
 
     exclusion = find_exclusion(request, impossible) if first is None and not have else None
-    told = list(sentences(counted, first, [], largest, have, exclusion))
-    told[-1] = "The ledger is too large to try out what would help."
+    lines = list(sentences(counted, first, [], largest, have, exclusion))
+    lines[-1] = "The ledger is too large to try out what would help."
     return {
-        "says": told,
+        "says": lines,
         "first": first,
         "roots": {},
         "groups": groups,

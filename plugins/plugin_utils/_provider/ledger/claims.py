@@ -353,12 +353,12 @@ def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int]) -> C
     if held is not None and held.is_released:
         # It belongs to nobody now; its name stays that of its project.
         present = replace(present, user=None, type=None)
-    told: dict[str, t.Any] = {"project": claim.project, "user": claim.user, "type": claim.type, "name": claim.name}
+    named: dict[str, t.Any] = {"project": claim.project, "user": claim.user, "type": claim.type, "name": claim.name}
     wanted: Counter[Key] = Counter()
     for reference, amounts in claim.amounts.items():
         for name, amount in amounts.items():
             wanted[numbers[reference], name] += amount
-    owned = replace(present, **{key: value for key, value in told.items() if value is not None})
+    owned = replace(present, **{key: value for key, value in named.items() if value is not None})
     return Change(held, owned if claim.amounts else replace(owned, user=None, type=None), dict(wanted))
 
 

@@ -139,7 +139,7 @@ def parse_generations(data: t.Any, place: str) -> dict[str, int]:
 
 def _change(entry: t.Any, values: Values, place: str, mistakes: Mistakes) -> ProviderChange:
     named = isinstance(entry, Mapping) and (entry.get("uuid") is not None or entry.get("name") is not None)
-    if not named and not mistakes.told(place):
+    if not named and not mistakes.has(place):
         mistakes.add(place, "needs a name or a uuid")
     added, removed = values["add"] or {}, values["remove"] or {}
     for name in PARTS:

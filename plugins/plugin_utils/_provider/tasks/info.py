@@ -195,8 +195,8 @@ def describe_providers(
 def _claim(consumer: Consumer, held: Allocations) -> Plain:
     """Return what a consumer has as provider_allocation claims it."""
     owner = {"project": consumer.project, "user": consumer.user, "consumer_type": consumer.type}
-    told = {key: value for key, value in owner.items() if value is not None}
-    return {"consumer": consumer.label, "allocations": plain_allocations(held), **told}
+    named = {key: value for key, value in owner.items() if value is not None}
+    return {"consumer": consumer.label, "allocations": plain_allocations(held), **named}
 
 
 def _tree_after_tree(providers: Sequence[Provider]) -> list[Provider]:

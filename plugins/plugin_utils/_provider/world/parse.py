@@ -153,7 +153,7 @@ def _provider(values: Values, place: str, mistakes: Mistakes) -> Provider | None
     """Return one provider, its parent still as it was written (UUID or name); None when it has neither name nor UUID."""
     name, uuid = values["name"], values["uuid"]
     if not name and not uuid:
-        if not mistakes.told(place) and not mistakes.told(f"{place}.name") and not mistakes.told(f"{place}.uuid"):
+        if not mistakes.has(place) and not mistakes.has(f"{place}.name") and not mistakes.has(f"{place}.uuid"):
             mistakes.add(f"{place}.name", "is missing; a provider needs a name or a uuid")
         return None
     name = name or uuid

@@ -21,7 +21,7 @@ def node_pictures(plan: Plain) -> list[Picture]:
     largest = max((move.data for move in moves), default=0)
     found = []
     for groups in _connected(nodes, plan["moves"]):
-        here = [move for move, told in zip(moves, plan["moves"]) if nodes[told["from"][0]]["group"] in groups]
+        here = [move for move, plain in zip(moves, plan["moves"]) if nodes[plain["from"][0]]["group"] in groups]
         found.append(draw({group: [row for row in rows if row.group == group] for group in groups}, here, largest))
     return found
 

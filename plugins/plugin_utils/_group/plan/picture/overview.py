@@ -90,8 +90,8 @@ def overview(rows: Sequence[Row], moves: Sequence[Move]) -> Overview:
         for group, here in by_group.items()
     )
     ends = [(row_of[source].group, row_of[target].group) for move in moves for _role, source, target in move.lines]
-    told = tuple(_move_row(move, row_of) for move in sorted(moves, key=lambda move: move.stage))
-    return Overview(groups, told, any(source != target for source, target in ends))
+    move_rows = tuple(_move_row(move, row_of) for move in sorted(moves, key=lambda move: move.stage))
+    return Overview(groups, move_rows, any(source != target for source, target in ends))
 
 
 def _move_row(move: Move, row_of: dict[str, Row]) -> MoveRow:

@@ -297,8 +297,8 @@ def _memory(values: Values, config: Config | None, mode: str) -> int:
 
 def _used(values: Values) -> int:
     """Return the bytes that a guest takes of its node, as the node sees it where that is told."""
-    told: int = values["mem"] if values["memhost"] is None else values["memhost"]
-    return told
+    used: int = values["mem"] if values["memhost"] is None else values["memhost"]
+    return used
 
 
 def _disks(values: Values, pools: frozenset[PoolName], config: Config | None) -> tuple[Disk, ...]:

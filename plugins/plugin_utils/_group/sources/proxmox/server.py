@@ -123,8 +123,8 @@ def fetch_proxmox(access: Access, wanted: Wanted) -> dict[str, t.Any]:
         for entry in resources
         if entry.get("type") in ("qemu", "lxc") and not entry.get("template") and entry.get("node") in nodes
     ]
-    told = (("storage",), ("status",), ("capabilities", "qemu", "machines"))
-    documents |= server.get_all(join_url("", "nodes", node, *names) for node in nodes for names in told)
+    asked = (("storage",), ("status",), ("capabilities", "qemu", "machines"))
+    documents |= server.get_all(join_url("", "nodes", node, *names) for node in nodes for names in asked)
     documents |= server.get_all(f"{guest}/config" for guest in guests)
     if wanted.window:
         documents |= server.get_all((f"{guest}/rrddata" for guest in guests), timeframe=wanted.window, cf="AVERAGE")
@@ -175,8 +175,8 @@ class _Server:
 
     def check_rights(self) -> None:
         """Raise Unavailable unless all of the cluster may be seen."""
-        told = _asked(self.url, "/access/permissions", self.timeout, lambda: self.api("access/permissions").get())
-        held = {path: rights for path, rights in told.items() if isinstance(rights, Mapping)} if isinstance(told, Mapping) else {}
+        rights_of = _asked(self.url, "/access/permissions", self.timeout, lambda: self.api("access/permissions").get())
+        held = {path: rights for path, rights in rights_of.items() if isinstance(rights, Mapping)} if isinstance(rights_of, Mapping) else {}
         # What stands beside a right is whether it holds for what is below the path.
         lacking = [f"{right} on /" for right, paths in RIGHTS.items() if not any(held.get(path, {}).get(right) for path in paths)]
         below = [(path, rights, right) for path, rights in held.items() for right, start in _BELOW.items() if path.startswith(start)]
@@ -218,12 +218,12 @@ def _ticket(url: str, access: Access) -> t.Any:
         answer = session.post(f"{url}/api2/json{_TICKET}", data=given, verify=options["verify_ssl"], timeout=access.timeout)
     if answer.status_code != 200:
         raise proxmoxer.AuthenticationError(f"answered {answer.status_code}")
-    told = answer.json()["data"]
-    if told.get("NeedTFA"):
+    ticket = answer.json()["data"]
+    if ticket.get("NeedTFA"):
         raise Unavailable(f"{url} wants a second factor of this user; give a token instead")
     base = importlib.import_module("proxmoxer.backends.https").ProxmoxHTTPAuthBase
     authorized = base(timeout=access.timeout, verify_ssl=options["verify_ssl"])
-    cookies = requests.cookies.cookiejar_from_dict({"PVEAuthCookie": told["ticket"]})
+    cookies = requests.cookies.cookiejar_from_dict({"PVEAuthCookie": ticket["ticket"]})
     authorized.get_cookies = lambda: cookies
     return authorized
 
