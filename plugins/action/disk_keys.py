@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
         def call(hand_over: dict[str, t.Any]) -> dict[str, t.Any]:
             given = {**arguments, "hand_over": hand_over}
             answer = self._execute_module(module_name="bareon.allocator.disk_keys", module_args=given, task_vars=task_vars)
-            return checked(answer, task_vars)
+            return checked(answer, task_vars, discovered=self._discovered_interpreter_key)
 
         try:
             refuse_facts(task_vars or {})

@@ -91,7 +91,7 @@ class ActionModule(PlanningAction):
         )
         if gathered.get("failed"):
             raise Unavailable(f"could not gather the facts of the disks: {gathered.get('msg', 'no reason given')}")
-        refuse_undocumented(host_of(task_vars), gathered, (FACT,))
+        refuse_undocumented(host_of(task_vars), gathered, (FACT,), self._discovered_interpreter_key)
         if FACT not in gathered.get("ansible_facts", {}):
             raise Unavailable(f"could not gather the facts of the disks: the host answers without {FACT}")
         return gathered["ansible_facts"][FACT]

@@ -48,12 +48,19 @@ def refuse_facts(variables: Mapping[str, t.Any], options: Collection[str] = ()) 
     _refuse(host_of(variables), list(_reserved(facts, options)), "has the name of a variable of the operator, and no fact may have it")
 
 
-def refuse_undocumented(host: str, result: Mapping[str, t.Any], documented: Collection[str]) -> None:
-    """Raise InputError for facts in a module's result that the module does not return."""
+def refuse_undocumented(host: str, result: Mapping[str, t.Any], documented: Collection[str], discovered: str | None) -> None:
+    """Raise InputError for facts in a module's result that the module does not return.
+
+    `discovered` is the fact that Ansible itself adds where the task had to search for the host's interpreter; None: it had not.
+    """
     facts = result.get("ansible_facts", {})
     if not isinstance(facts, Mapping):
         raise InputError([Mistake(f"{host}.ansible_facts", "is no mapping; the module did not write this answer")])
-    _refuse(host, [str(key) for key in facts if key not in documented], "is no fact of the module; the module did not write this answer")
+    _refuse(
+        host,
+        [str(key) for key in facts if key != discovered and key not in documented],
+        "is no fact of the module; the module did not write this answer",
+    )
 
 
 def _refuse(host: str, names: list[str], says: str) -> None:

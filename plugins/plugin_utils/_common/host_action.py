@@ -17,13 +17,15 @@ from .action import failure, with_visible_sentences
 from .facts import host_of, refuse_facts, refuse_undocumented
 
 
-def checked(result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, facts: tuple[str, ...] = ()) -> dict[str, t.Any]:
+def checked(
+    result: dict[str, t.Any], task_vars: Mapping[str, t.Any] | None, facts: tuple[str, ...] = (), discovered: str | None = None
+) -> dict[str, t.Any]:
     """Return a module's result, or a failure in its place if its facts are not those that the module returns.
 
-    Characters that nobody sees, such as the escapes of a terminal, are marked in its messages.
+    `discovered`: see refuse_undocumented. Characters that nobody sees, such as the escapes of a terminal, are marked in its messages.
     """
     try:
-        refuse_undocumented(host_of(task_vars or {}), result, facts)
+        refuse_undocumented(host_of(task_vars or {}), result, facts, discovered)
     except InputError as error:
         # A play that goes on where a host does not answer can tell this from it.
         return failure(str(error)) | {
@@ -58,4 +60,4 @@ class HostAction(NormalAction):
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             # Releases of Ansible read an answer before an action can look at its kinds.
             return failure(f"{host_of(task_vars or {})}: its answer has values of other kinds than the module gives ({error})")
-        return checked(result, task_vars, self.FACTS)
+        return checked(result, task_vars, self.FACTS, self._discovered_interpreter_key)

@@ -18,6 +18,7 @@ VARIABLES = {"inventory_hostname": "web1"}
 
 class Reading(HostAction):
     FACTS = ("bareon_hardware",)
+    _discovered_interpreter_key: str | None = None
 
 
 @pytest.fixture
@@ -35,6 +36,13 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
 
 def test_documented_facts_pass(answered) -> None:
     answer = {"changed": False, "ansible_facts": {"bareon_hardware": {"ram": 1}}}
+    assert answered(answer) == {**answer, "asked": 1}
+
+
+def test_the_interpreter_that_ansible_has_searched_for_passes(answered, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"ansible_facts": {"bareon_hardware": {"ram": 1}, "discovered_interpreter_python": "/usr/bin/python3"}}
+    assert answered(answer)["foreign_facts"] == ["web1.ansible_facts.discovered_interpreter_python"]
+    monkeypatch.setattr(Reading, "_discovered_interpreter_key", "discovered_interpreter_python")
     assert answered(answer) == {**answer, "asked": 1}
 
 
