@@ -48,7 +48,7 @@ def refuse_facts(variables: Mapping[str, t.Any], options: Collection[str] = ()) 
     _refuse(host_of(variables), list(_reserved(facts, options)), "has the name of a variable of the operator, and no fact may have it")
 
 
-def refuse_undocumented(host: str, result: Mapping[str, t.Any], documented: Collection[str], discovered: str | None) -> None:
+def refuse_undocumented(host: str, result: Mapping[str, t.Any], documented: Collection[str], discovered: str | None = None) -> None:
     """Raise InputError for facts in a module's result that the module does not return.
 
     `discovered` is the fact that Ansible itself adds where the task had to search for the host's interpreter; None: it had not.
