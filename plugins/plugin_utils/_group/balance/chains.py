@@ -19,9 +19,9 @@ from ..neighbourhood.exchanges import ExchangeEvaluator, arrivals
 from .walk import LITTLE, LITTLE_EVERYWHERE, NOBODY, Walk
 
 _ABREAST = 100
-"""Instances whose exchanges are looked at together."""
+"""Instances whose exchanges are evaluated together."""
 _ALL = 2000
-"""Up to so many instances, each may exchange nodes with any other."""
+"""Up to this number of instances, each may exchange nodes with any other."""
 _PARTNERS = 1500
 """Of more instances, with how many each may: each time with others."""
 _PATIENCE = 12
@@ -48,7 +48,7 @@ def _exchange_to_the_end(walk: Walk) -> None:
 
 
 def _shares(walk: Walk) -> int:
-    """Return in how many parts the partners of an exchange are looked at."""
+    """Return in how many parts the partners of an exchange are evaluated."""
     return 1 if len(walk.instances) <= _ALL else -(-len(walk.instances) // _PARTNERS)
 
 
@@ -104,7 +104,7 @@ def _chain_all(walk: Walk) -> None:
         if walk.late() or failed == _PATIENCE:
             break
         failed += 1
-        # What the first look told is stale once a chain has been made.
+        # The first evaluation is stale once a chain has been made.
         now, position = best, row
         if improved:
             now, position = walk.best_near(best.instances[row : row + 1], best.target[row : row + 1]), 0

@@ -34,7 +34,7 @@ _MAKE_ROOM_AT = 4
 
 
 def rescue(walk: Walk, first: Callable[[float], float]) -> bool:
-    """Bring up what is down: within all limits, then where N+1 or soft limits break; return whether any of it came up.
+    """Bring up what is down: within all limits, then where N+1 or soft limits break; return whether any instance came up.
 
     Running ones come before others, and of these those with the least of a function of their memory.
     """
@@ -58,7 +58,7 @@ def rescue(walk: Walk, first: Callable[[float], float]) -> bool:
 
 
 def empty(walk: Walk) -> bool:
-    """Bring what is left behind off drained nodes, where soft limits break if there is no other way; return whether any of it goes."""
+    """Move remaining instances off drained nodes, breaking soft limits if there is no other way; return whether any moves."""
     left = walk.left_behind()
     if not left:
         return False
@@ -119,7 +119,7 @@ def mend(walk: Walk) -> None:
 
 
 def mend_at_any_rate(walk: Walk) -> bool:
-    """Let N+1 on shared storage get worse where a limit can be mended by that; return whether one is."""
+    """Let N+1 on shared storage get worse where that repairs a limit; return whether it repaired one."""
     if walk.options.redundancy != Redundancy.PRICE or not walk.walled or not excess_of(walk.state, walk.scorer.members):
         return False
     before, walk.walled = len(walk.made), False

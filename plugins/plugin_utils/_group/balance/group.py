@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plan that balances one group: moves with stages, what they gain and copy, and who could not get where it should.
+"""The plan that balances one group: moves with stages, what they gain and copy, and the instances that could not reach their targets.
 
     found = plan_group(Assignment(cluster, group, options, most_at_node), seconds)
 
@@ -49,7 +49,7 @@ class GroupPlan:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A group to balance, with the options of the collection or the options of hbal; at most so many moves touch a node at once."""
+    """A group to balance, with our options or hbal's; `most_at_node` bounds the moves that touch a node at once."""
 
     cluster: Cluster
     group: int
@@ -58,7 +58,7 @@ class Assignment:
 
 
 def plan_group(assignment: Assignment, seconds: float | None = None, watch: Watch | None = None) -> GroupPlan:
-    """Return the plan for a group; the search for a placement ends after so many seconds."""
+    """Return the plan for a group; `seconds` bounds the search for a placement."""
     state = ClusterState.from_cluster(assignment.cluster)
     if isinstance(assignment.options, HbalOptions):
         return _plan_like_hbal(state, assignment, assignment.options)
@@ -77,7 +77,7 @@ def _plan_balanced(
     way = order(state, targets, guard, budget)
     moves = way.moves
     if way.blocked and reserves and options.redundancy == Redundancy.PRICE:
-        # What comes before N+1 on shared storage may cost some of it on the way, too.
+        # Steps that come before N+1 on shared storage may cost some N+1 on the way, too.
         freer = dataclasses.replace(guard, reserves={})
         found_way = order(state, targets, freer, budget)
         if _left_wrong(state, found_way.moves, assignment.group, options) < _left_wrong(state, moves, assignment.group, options):

@@ -26,7 +26,7 @@ class Redundancy(StrEnum):
     PRICE = "price"
     """It gets worse only where something before it gets better."""
     OFF = "off"
-    """It is not looked at, as hbal does not."""
+    """Ignored, as in hbal."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class BalanceOptions:
 
 @dataclass(frozen=True)
 class Refused:
-    """An instance did not go to a node, as the failure of a node would have stranded so many MiB more on shared storage."""
+    """An instance did not go to a node, as the failure of a node would have stranded `more` MiB in addition on shared storage."""
 
     target: int
     failing: int
@@ -54,7 +54,7 @@ class Refused:
 class Balanced:
     """A placement, the instances that moved, those that were down first, all moves that led there, and if it was in time.
 
-    No failure strands more on the way than `reserve` allows; None when that is not looked at.
+    No failure strands more on the way than `reserve` allows; None when N+1 is ignored.
     """
 
     state: ClusterState

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who promises most: what the best move of each instance gained when it was looked at last."""
+"""Which instances promise most: what the best move of each gained when it was evaluated last."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..neighbourhood.moves import BestMoves
 
 @dataclass(frozen=True)
 class MoveQueue:
-    """What the best move of each instance gained when it was looked at last; changed in place."""
+    """What the best move of each instance gained when it was evaluated last; changed in place."""
 
     gains: Floats
-    """[I]: -inf for one that has no move or is not to be looked at."""
+    """[I]: -inf for an instance that has no move or is left out."""
     targets: Integers
     """[I]: where that move went, or NOWHERE."""
 
     @classmethod
     def of(cls, best: BestMoves, cost: float, instances: int) -> MoveQueue:
-        """Return the queue of what was found from a placement of that cost, in a cluster with so many instances."""
+        """Return the queue of moves found from a placement of that cost, for a number of instances."""
         queue = cls(np.full(instances, -np.inf), np.full(instances, NOWHERE))
         queue.tell(best, cost)
         return queue

@@ -43,7 +43,7 @@ from .watch import Watch
 _REPAIR_PRICE = 16.0
 """Points for a TiB at which only what is wrong is worth a copy: it is put right first, by the least data, while there is room."""
 _OTHER_PRICES: tuple[tuple[float, Callable[[float], float]], ...] = ((64.0, float.__neg__), (4.0, float.__pos__))
-"""The same for further tries, and who comes up first in them, the largest or the smallest: where room is scarce, that decides who
+"""The same for further tries, with the largest or the smallest instances brought up first: where room is scarce, that decides which
 stays on a node that is down."""
 _DEARER = 4.0
 """How many times dearer data is at first, so that what can be had for little data is not had for more."""
@@ -52,7 +52,7 @@ _LEAST_STEP = 0.01
 
 
 def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: float | None = None, watch: Watch | None = None) -> Balanced:
-    """Return the best placement of a group's instances that was found, within so many seconds; `state` stays as it is."""
+    """Return the best placement of a group's instances that was found within `seconds`; `state` is not changed."""
     until = None if seconds is None else time.monotonic() + seconds
     usual = options.prices.data
     search = _searched(state, group, options, until, watch, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
@@ -91,7 +91,7 @@ def _searched(
 ) -> Walk:
     """Return a search that has gone through prices of data to its end, or to that of the time.
 
-    What is down comes up in the course of it, and what is left of it then at any rate, or all of it first: those with the least
+    Instances that are down come up during the search and the rest of them at its end, or all of them first: those with the least
     of a function of their memory before the others.
     """
     search = Walk(state.copy(), group, options, until, watch)

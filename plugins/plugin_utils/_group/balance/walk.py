@@ -32,11 +32,11 @@ from .queue import MoveQueue
 from .watch import Watch
 
 _TOGETHER = 16
-"""Instances that are looked at again for the next move: those that promised most."""
+"""Instances that are evaluated again for the next move: those that promised most."""
 _FEW = 96
-"""Nodes that are all looked at each time."""
+"""Up to this number of nodes, all are evaluated each time."""
 _INVITING = 64
-"""Of more nodes, those that are looked at each time; all are in the end."""
+"""Of more nodes, the number evaluated each time; all are in the end."""
 LITTLE = 0.01
 """What part of all that it has brought a repetition must bring to be worth another."""
 LITTLE_EVERYWHERE = 0.1
@@ -78,7 +78,7 @@ class Walk:
         self._prices = prices
 
     def late(self) -> bool:
-        """Return whether the time is over; who watches may see where the search is."""
+        """Return whether the time is over, after the progress was shown."""
         if self._watch is not None:
             self._watch.look(lambda: (int(self.home.moved(self.state).sum()), self.cost - self.price().now))
         return self._until is not None and time.monotonic() > self._until
@@ -119,7 +119,7 @@ class Walk:
         return self.first_things(), self.cost
 
     def stranded(self) -> float:
-        """Return MiB on shared storage that the failures of all nodes would strand, each by itself; 0 if that is not looked at."""
+        """Return MiB on shared storage that the failures of all nodes would strand, each by itself; 0 if N+1 is ignored."""
         return 0.0 if self.reserve is None else float(SharedReserve.of(self.state, self._group).allowed.sum())
 
     def down(self) -> list[int]:
@@ -189,7 +189,7 @@ class Walk:
         return False
 
     def _counts_together(self) -> bool:
-        """Return whether moves on different nodes may rule each other out: by what all of them may cost, or by who is to be with whom."""
+        """Return whether moves on different nodes may rule each other out: by a common bound on costs, or by affinity."""
         return self._prices.limited or bool(self.sets) or len(self.mending) > 0
 
     def _make_beside(self, best: BestMoves, least: float) -> None:

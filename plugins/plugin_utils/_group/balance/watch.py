@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How far the search for one group is, for those who wait for it. Nothing that is planned hangs on it.
+"""The progress of the search for one group. No plan depends on it.
 
 watch = Watch("group-01", show)        # `show` takes a SearchProgress, about once a second
 watch.look(lambda: (moves, score))     # as often as you like

@@ -43,7 +43,7 @@ from ..plan.order import Guard, order
 from .task import AcrossGroups, Scorers, Task, choices_of, places_in_groups
 
 MOST_COMBINATIONS = 1000
-"""Combinations that are looked at; where there are more, each instance is offered its cheapest places only."""
+"""Combinations that are tried; where there are more, each instance is offered its cheapest places only."""
 
 
 def most_that_hold(state: ClusterState, offers: Sequence[Choices], reserves: Reserves, above: int, most: int) -> dict[int, Place]:
@@ -85,7 +85,7 @@ def _combinations(offers: Sequence[tuple[Choices, list[Place]]], above: int, mos
 MOST_PLACES = 200_000
 """Places that the integer program may choose from; when there are more, each instance's best ones are offered."""
 MOST_ATTEMPTS = 5
-"""How often all are assigned anew, without the places that would take what shared storage keeps for failures."""
+"""How often all are assigned again, without the places that would take what shared storage keeps for failures."""
 _UNUSED = Reason(NOWHERE, "plan", 0.0, "there is a place for it, but what limits moves, or what they cost, keeps it where it is")
 _NO_ORDER = Reason(NOWHERE, "order", 0.0, "there is a place, but no order of moves that has room for each of them")
 
@@ -188,7 +188,7 @@ def _most_tried_in_groups(state: ClusterState, places: Iterable[Place]) -> Itera
 
 
 def _in_company(state: ClusterState, tasks: Sequence[Task], reserves: Reserves, targets: dict[int, Place]) -> dict[int, Place]:
-    """Return the targets without those who would leave one behind that a rule wants with them."""
+    """Return the targets without instances that would leave a partner of an affinity rule behind."""
     alone = left_alone(state, targets, [task.instance for task in tasks if task.instance not in targets])
     if not alone:
         return targets
@@ -203,7 +203,7 @@ def _together(
     scorers: Scorers,
     reserves: Reserves,
 ) -> dict[int, Place]:
-    """Return the best assignment that leaves the reserves: what would not leave them is forbidden, and all are assigned anew."""
+    """Return the best assignment that leaves the reserves: places that would break them are forbidden, and all are assigned again."""
     best: dict[int, Place] = {}
     offers = _offers(state, tasks, across, scorers)
     forbidden: set[tuple[int, Place]] = set()

@@ -6,12 +6,12 @@
 
     rollout = roll(state, nodes, options)       # Rollout: sets in order, and nodes that cannot be down at all
 
-Two nodes that hold both copies of an instance are in conflict; besides there must be room for all that leaves a set.
+Two nodes that hold both copies of an instance are in conflict, and there must be room for all instances that leave a set.
 Sets begin as colours of the graph of conflicts, by several orders (networkx), once with and once without the conflicts that
 two primaries of a common secondary have when that has no memory for both. Colours without room are split, then sets
 are joined, and few nodes are arranged by trying everything. Where finding places for all that leaves takes long, sets are
 first believed to have room unless sums forbid it, and only those that come out are tried; what fails is learned, and
-the search begins anew. Sets are meant to be done one after the other, each with its instances back before the next. The largest
+the search starts again. Sets are meant to be done one after the other, each with its instances back before the next. The largest
 comes first, the master last.
 """
 
@@ -158,7 +158,7 @@ class _Departures:
         self._room = EvacuationRoom(state) if options.full else None
 
     def of(self, nodes: Iterable[int]) -> Departure | Stuck:
-        """Return what leaves the nodes, or who is in the way."""
+        """Return what leaves the nodes, or the instances in the way."""
         down = frozenset(nodes)
         if down not in self._known:
             self._known[down] = leave(self._state, sorted(down), self._options)

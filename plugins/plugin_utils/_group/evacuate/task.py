@@ -120,7 +120,7 @@ def places_in_groups(
     scorers: Scorers,
     rules: Rules = EXACT,
 ) -> InGroups:
-    """Return the places of an instance; where it lives is told by `start`, limits by `now`."""
+    """Return the places of an instance; `start` gives its present nodes, `now` the limits."""
     found = InGroups([], [])
     if not can_leave(start, task.instance):
         return found

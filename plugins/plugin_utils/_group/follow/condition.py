@@ -28,7 +28,7 @@ _DIGITS = 6
 
 
 class Measure(StrEnum):
-    """How it is told how uneven a group is."""
+    """How the imbalance of a group is measured."""
 
     IMBALANCE = "imbalance"
     """The largest difference between what two nodes use of what they have."""
@@ -75,7 +75,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Gauge:
-    """What is looked at; with `shared_n1` N+1 is that of shared storage as well."""
+    """What is examined; with `shared_n1` N+1 is that of shared storage as well."""
 
     measure: Measure
     resources: tuple[Resource, ...]

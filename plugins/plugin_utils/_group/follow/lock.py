@@ -6,7 +6,7 @@
 
     take(path, this_run())          # path of the record; raises InputError while another run has it
 
-A run is a process, with all tasks of its play. Who has the record is written into a file beside it, and holds as long as that process
+A run is a process, with all tasks of its play. The owner of the record is written into a file next to it, and holds as long as that process
 lives: a run that was killed leaves nothing to clear away.
 """
 
@@ -29,7 +29,7 @@ _STARTED = 19
 
 @dataclass(frozen=True)
 class Owner:
-    """A process on a host; `started` tells it from a later one with its number, empty where the system does not say."""
+    """A process on a host; `started` distinguishes it from a later one with its number; empty where the system does not say."""
 
     host: str
     pid: int
@@ -69,7 +69,7 @@ def _message(record: Path, path: Path, holder: Owner) -> str:
 
 
 def _read(text: str) -> Owner | None:
-    """Return whom a lock names; None where it names nobody, such as after a power cut."""
+    """Return the owner that a lock names; None where it names none, such as after a power cut."""
     try:
         document = json.loads(text)
         return Owner(str(document["host"]), int(document["pid"]), str(document["started"]))
@@ -78,7 +78,7 @@ def _read(text: str) -> Owner | None:
 
 
 def _lives(owner: Owner) -> bool:
-    """Return whether a process still runs; of other hosts that cannot be told."""
+    """Return whether a process still runs; unknown for processes of other hosts."""
     if owner.host != socket.gethostname():
         return True
     try:

@@ -150,7 +150,7 @@ _MOVE = Table(
     ],
     others=True,
 )
-"""What is told of a move; its steps are read where they are carried out."""
+"""What a record keeps of a move; its steps are read where they are carried out."""
 _RECORD = Table(
     "the record",
     [
@@ -179,7 +179,7 @@ def read_record(path: Path) -> Record:
 
 
 def _not_a_record(path: Path, why: str) -> InputError:
-    return InputError([Mistake("state_file", f"{path} cannot be used ({why}); move it away to begin anew")])
+    return InputError([Mistake("state_file", f"{path} cannot be used ({why}); move it away to start without history")])
 
 
 def record_from_plain(document: t.Any) -> Record:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A mark of what a search looked at, so that a search that found nothing is not repeated while nothing changes.
+"""A mark of what a search evaluated, so that a search that found nothing is not repeated while nothing changes.
 
     mark(cluster, group, options)       # text; the same as long as the search would look at the same
 
@@ -24,7 +24,7 @@ _DIGITS = 16
 
 
 def mark(cluster: Cluster, group: int, *asked: t.Any) -> str:
-    """Return a mark of a group, of the limits of the whole cluster and of what is asked for, all of it frozen dataclasses or plain."""
+    """Return a mark of a group, of the limits of the whole cluster and of the question, all given as frozen dataclasses or plain data."""
     here = cluster.groups[group]
     nodes = [node for node in cluster.nodes if node.group == here.name]
     names = {node.name for node in nodes}

@@ -27,7 +27,7 @@ from .policy import policy_failures
 from .redundancy import NodeFailure, node_failures, node_reserves
 
 MISSING_MEMORY = 512
-"""MiB that may be unaccounted for on a node before it is told, as in htools."""
+"""MiB that may be unaccounted for on a node before a warning, as in htools."""
 MISSING_DISK = 1024
 
 
@@ -223,7 +223,7 @@ def _instances(state: ClusterState) -> Iterator[Problem]:
 
 
 class Cause(StrEnum):
-    """Why an instance is in the way of its group's health, in the order in which they are looked at."""
+    """Why an instance is in the way of its group's health, in the order in which reasons are tried."""
 
     OFFLINE = "offline"
     SECONDARY = "secondary"
@@ -304,6 +304,6 @@ def takes_storage(state: ClusterState, instance: int, group: int) -> bool:
 
 
 def target_groups(state: ClusterState, instance: int, groups: tuple[int, ...]) -> tuple[int, ...]:
-    """Return those of `groups` in the instance's storage partition, besides its own."""
+    """Return those of `groups` in the instance's storage partition, without its own group."""
     own = state.group_of(instance)
     return tuple(group for group in groups if group not in (own, NOWHERE) and takes_storage(state, instance, group))

@@ -138,7 +138,7 @@ def separated(state: ClusterState) -> float:
 
 
 def joins(state: ClusterState, instance: int, nodes: Integers) -> Booleans:
-    """Return [N]: whether an instance that comes to each of `nodes` is with as many as where it is of those it is to be together with.
+    """Return [N]: whether an instance has at least as many partners of its affinity rules at each of `nodes` as at its present node.
 
     One that is nowhere must come to where most of them are, if they are anywhere.
     """

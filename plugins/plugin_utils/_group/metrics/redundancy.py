@@ -174,7 +174,7 @@ def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Resta
     tag_counts = state.tag_counts.copy()
     for mirrored in np.flatnonzero((state.primary == node) & (state.secondary != NOWHERE)):
         tag_counts[state.secondary[mirrored], list(facts.exclusion[mirrored])] += 1
-    # Rules are not looked at: room is kept for all, and who may use it is seen when a node has failed. Hardware is.
+    # Rules are ignored: room is kept for all, and rules decide which instances use it once a node has failed. Hardware counts.
     soft = state.facts.slots.soft
     tags = np.zeros((len(instances), len(state.facts.slots.names)), dtype=bool)
     for row, instance in enumerate(instances):

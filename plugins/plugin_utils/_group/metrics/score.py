@@ -12,7 +12,7 @@
 
 The last two want an instance that is nowhere (`with state.lifted(i):` for one that lives somewhere) and targets that
 are online members. They read the state and leave it alone. A scorer is made for a state's capacities, its members and
-who is offline; make a new one when a node goes offline, not after a move.
+which nodes are offline; make a new one when a node goes offline, not after a move.
 
 Mode `htools` has the metrics, weights and values of Ganeti's htools 3.0. Mode `capacity` differs where those mislead:
 loads are relative to the node's share of the members' capacity (CPU: cores times speed, memory: MiB, disk: spindles),
@@ -160,7 +160,7 @@ class Scorer:
     """Scores states that share facts, members and offline nodes; see the module's docstring.
 
     `online` are the members that count, `spreads` the standard deviations that make up the score (equal ones as one),
-    `memory_rate` [N] is 1 / total memory, `reserving` [N] who takes part in reserved memory's spread, and `least_left`
+    `memory_rate` [N] is 1 / total memory, `reserving` [N] the nodes that take part in the spread of reserved memory, and `least_left`
     the MiB beyond what is reserved below which a node fails N+1.
     """
 

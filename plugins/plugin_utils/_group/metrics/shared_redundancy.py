@@ -84,7 +84,7 @@ class SharedReserve:
         nodes = members[~state.offline[members]]
         found = cls(nodes, np.array(restarting, dtype=np.int64), allowed, _mirrored_tags(state))
         if len(nodes) == 1:
-            # What is on the only node can restart nowhere, with more beside it or not.
+            # Instances of an only node can restart nowhere, however many more it gets.
             allowed[nodes] = np.inf
         elif len(found._doubtful(state)):
             for failure in node_failures(state, group, Effort(_PROOFS_AT_START)):

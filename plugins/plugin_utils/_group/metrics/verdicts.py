@@ -155,7 +155,7 @@ def _check_rules(trial: _Trial, state: ClusterState, instance: int, primaries: I
 
 
 def _check_hardware(trial: _Trial, state: ClusterState, instance: int, nodes: Integers) -> None:
-    """Refuse nodes that the instance cannot run on; what is short of it is CPUs, where that is it."""
+    """Refuse nodes that the instance cannot run on; `short` counts the CPUs that are missing."""
     if state.facts.slots.hardware.any():
         short = state.facts.instances.models[instance].vcpus - state.facts.nodes.total_cpus[nodes]
         trial.refuse(Limit.HARDWARE, np.maximum(short, 1.0), ~can_run(state.facts, [instance], nodes)[0])

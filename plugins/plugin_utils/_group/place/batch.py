@@ -60,7 +60,7 @@ def _as_assigned(
     requests: Sequence[tuple[int, PlacementRequest]],
     places: Sequence[tuple[int, int] | None],
 ) -> tuple[list[PlacementResult], ClusterState]:
-    """Return results in which an assigned place is its group's and comes first; who has none sees what the others leave."""
+    """Return results in which an assigned place is its group's and comes first; other instances see the room that is left."""
     after = state.copy()
     found: dict[int, PlacementResult] = {}
     for position in sorted(range(len(requests)), key=lambda position: places[position] is None):

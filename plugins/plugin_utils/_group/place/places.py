@@ -186,7 +186,7 @@ class Weights:
         return Weights(self.leaving * factor, self.move * factor, self.copy * factor, self.score * factor)
 
     def costs(self, state: ClusterState, home: Place, found: Places, scores: Floats) -> Floats:
-        """Return [P, S] what the places cost; `scores` may be of any shape that fits, and is only looked at if it counts."""
+        """Return [P, S] what the places cost; `scores` may be of any shape that fits, and is read only if it counts."""
         group_of = state.facts.nodes.group
         costs = np.full(found.fits.shape, self.move)
         costs += self.leaving * (group_of[found.primaries] != group_of[home[0]])[:, None]
@@ -222,7 +222,7 @@ class Choices:
         return len(self.costs)
 
     def __iter__(self) -> Iterator[Place]:
-        """Yield the places, the cheapest first; all of them are only sorted for who asks for a second one."""
+        """Yield the places, the cheapest first; they are sorted only when a second one is asked for."""
         if not len(self):
             return
         best = int(self.costs.argmin())
@@ -247,7 +247,7 @@ class Choices:
         return self._at(np.flatnonzero(left))
 
     def cheapest(self, most: int) -> Choices:
-        """Return the choices, so many at most, in the order of their costs."""
+        """Return at most `most` choices in the order of their costs."""
         return self._at(np.argsort(self.costs, kind="stable")[:most])
 
     def _at(self, positions: Integers) -> Choices:

@@ -37,7 +37,7 @@ class Refusal:
 
 
 def stranding(state: ClusterState, failing: int, more: float) -> Reason:
-    """Return the reason that a node's failure would strand so many MiB more."""
+    """Return the reason that a node's failure would strand `more` MiB in addition."""
     name = state.facts.nodes.names[failing]
     says = f"if {name} failed, {format_mib(more)} more of instances on shared storage would be stranded"
     return Reason(failing, "shared_redundancy", more, says)

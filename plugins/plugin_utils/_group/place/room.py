@@ -10,7 +10,7 @@
 The new instances and those that may move are assigned together, by the integer program of assignment.py: a new instance outweighs all
 moves, a move all copies, a copy the place. That program knows neither the order of moves nor restarts on shared storage, so its answer
 is checked, and where it fails sets of moves are tried, the fewest first. Who may move stays in its group. In large groups only nodes on
-which the least is missing are cleared, and only nodes with the most room take what leaves them; `fewest` says whether all was looked at.
+which the least is missing are cleared, and only nodes with the most room take what leaves them; `fewest` says whether every set was tried.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SMALL = 8
 MOST_MOVES = 4
 """The largest of these sets."""
 _STRICT_UP_TO = 16
-"""Up to so many moves, one more outweighs all that they copy."""
+"""Up to this number of moves, one more move outweighs all data that they copy."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From "who goes where" to a plan that can be carried out, and how far it has been.
+"""From targets of instances to a plan that can be carried out, and its progress.
 
 In come the places that instances are to have; out goes a `Plan`: moves, what each comes after, and stages whose moves may run
 side by side, their steps in any order.

@@ -139,7 +139,7 @@ def follow(state: ClusterState, moves: Sequence[Move], guard: Guard, budget: Bud
 
 
 class _Walk:
-    """Moves made so far, and who waits."""
+    """Moves made so far, and the instances that wait."""
 
     def __init__(self, state: ClusterState, targets: Mapping[int, Place], budget: Budget) -> None:
         self.state = state

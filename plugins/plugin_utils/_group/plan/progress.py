@@ -4,7 +4,7 @@
 
 """How far a plan of moves has been carried out, and what may be done next.
 
-    plan = read_plan(told)                        # a plan as data; every mistake at once
+    plan = read_plan(document)                    # a plan as data; every mistake at once
     progress = Progress.start(plan)
     progress = progress.seen(where)               # nodes of the instances as they are now
     rounds = schedule(plan, progress, at_once=4)  # steps that may run side by side, round after round
@@ -183,7 +183,7 @@ class Progress:
         return Progress(tuple(done), jobs, {move: says for move, says in self.failures.items() if done[move] == self.done[move]})
 
     def undone(self, plan: MovePlan, where: Mapping[str, Nodes], storages: Mapping[str, Mapping[str, str]] | None = None) -> bool:
-        """Return whether all of it was done, and everything is where it began again: the plan is wanted once more."""
+        """Return whether every step was done and every instance is back where it began: the plan is wanted once more."""
         begun, disks = list[bool](), storages or {}
         for (instance, disk), path in plan.paths().items():
             first, last = (plan.moves[move].steps[step] for move, step in (path[0], path[-1]))
@@ -370,7 +370,7 @@ def _names(document: t.Any, place: str, mistakes: Mistakes) -> Nodes | None:
 
 
 def _name(document: t.Any, place: str, mistakes: Mistakes) -> str:
-    """Return a name as it is, whether it is one or not: what follows from it is told as well."""
+    """Return a name as it is, valid or not, so that mistakes that follow from it are reported as well."""
     try:
         return _NAME.read(document)
     except ValueError as error:

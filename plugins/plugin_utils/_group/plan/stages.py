@@ -50,7 +50,7 @@ class Plan:
 
 
 def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_node: int | None = None) -> Plan:
-    """Return moves, which are a valid sequence from `state`, in stages; at most so many moves of a stage touch a node.
+    """Return moves, which are a valid sequence from `state`, in stages; at most `most_at_node` moves of a stage touch a node.
 
     A move comes after those of earlier stages that touch a node of its own; where runs are cut, after the whole stage before.
     """
@@ -282,7 +282,7 @@ class _Packing:
 
 def _used(state: ClusterState, node: int) -> Floats:
     rows = usage(state, [node])[:, 0]
-    # N+1 is told by the sums for each other node.
+    # The sums for each other node give N+1.
     rows[REDUNDANCY] = -np.inf
     return np.concatenate([rows, state.peers[node] + rows[Quantity.MEMORY]])
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Load of whole groups beside their capacity: a score of the super cluster by load alone, outliers, moves that level them.
+"""Load of whole groups relative to their capacity: a score of the super cluster by load alone, outliers, moves that level them.
 
     loads = group_loads(state)                      # pressure [4, G]: 1 where a group is as loaded as the whole
     loads.score, loads.outliers(0.2)
@@ -42,7 +42,7 @@ class LoadOptions:
     max_moves: int | None = None
     disk_moves: bool = False
     sources: tuple[int, ...] | None = None
-    """The groups whose outlying is cured; None is all."""
+    """The groups to bring back to the mean; None is all."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def balance_load(state: ClusterState, options: LoadOptions, mode: ScoreMode) -> 
         instance, place = step
         now.place(instance, *place)
         targets[instance] = place
-        # Room has changed, so that who was refused may be asked again; who has moved stays.
+        # Room has changed, so refused instances may be tried again; moved ones stay.
         refused = {(moved, group) for moved in targets for group in range(len(state.facts.cluster.groups))}
     moves = order(state, targets, Guard.at_every_move(state)).moves
     after = after_moves(state, moves)

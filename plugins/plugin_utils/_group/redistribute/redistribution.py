@@ -49,7 +49,7 @@ MOST_ATTEMPTS = 8
 MOST_SEARCHED = 8
 """Instances on offline nodes up to which all ways are tried to place them so that those on shared storage could restart."""
 MOST_WELL = 1
-"""How many who are well may leave, beside as many as are ill, where nothing else heals a group: each one more is many sets to try."""
+"""Members without a violation that may leave an unhealthy group, on top of one for each with a violation; each more multiplies the sets."""
 MOST_ASIDE = 1000
 """Places aside that are tried for instances which wait for each other."""
 QUICK = Effort(0)
@@ -254,7 +254,7 @@ def _thrifty(
 def _settled(
     state: ClusterState, offers: Sequence[Offer], first: Relocation, allowed: ClusterState, passing: dict[int, float], mode: ScoreMode
 ) -> Relocation:
-    """Return places with few moves, where those leave who leave in `first`, for the same groups; `first` if that places fewer."""
+    """Return places with few moves for the instances that leave in `first`, in the same groups; `first` if that places fewer."""
     leaving = _leaving(state, first.targets)
     group = state.facts.nodes.group
     fixed = []
@@ -350,7 +350,7 @@ def _searched(state: ClusterState, best: Repair, inside: Repair, peers: tuple[in
 
 
 def _best_step(now: ClusterState, health: Health, peers: tuple[int, ...], mode: ScoreMode) -> tuple[int, Place] | None:
-    """Return the instance whose leaving makes the group least ill, and where it goes; None when nobody's leaving helps."""
+    """Return the instance whose move out removes most violations of the group, with its target; None when no move out helps."""
     best: tuple[tuple[tuple[int, int, int], float], int, Place] | None = None
     for instance in causes(now, health):
         if not can_move(now, instance):
@@ -377,7 +377,7 @@ def _needed(start: ClusterState, sent: dict[int, Place], reached: Health) -> dic
 
 
 def _missing(state: ClusterState, repair: Repair, peers: tuple[int, ...], mode: ScoreMode) -> tuple[Missing, ...]:
-    """Return for the causes that remain why no group takes them as things are: of those who would help by leaving alone, if any would."""
+    """Return for the remaining causes why no group takes them now: for the instances that would help by leaving alone, if there are any."""
     now = after_moves(state, repair.moves)
     remaining = causes(now, repair.after)
     helping = [instance for instance, cause in remaining.items() if _helps(now, repair, instance, cause)]
@@ -398,7 +398,7 @@ def _missing(state: ClusterState, repair: Repair, peers: tuple[int, ...], mode: 
 
 
 def _helps(now: ClusterState, repair: Repair, instance: int, cause: Cause) -> bool:
-    """Return whether the group is less ill without an instance; one that cannot move, or whose node is offline, counts in any case."""
+    """Return whether the group has fewer violations without an instance; true for one that cannot move or whose node is offline."""
     if cause == Cause.OFFLINE or not can_move(now, instance):
         return True
     with now.lifted(instance):

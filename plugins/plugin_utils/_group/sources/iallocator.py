@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ganeti's IAllocator message, version 2: the cluster, and what is asked of it. Answers are written elsewhere.
+"""Ganeti's IAllocator message, version 2: the cluster and the request. Answers are written elsewhere.
 
 Nodes that are not to run instances are drained here; what nodes do not report is 0, and of drained ones, which are taken to
 answer, not every release of Ganeti tells anything. One that reports nothing without being marked in any way is unreachable.
@@ -74,7 +74,7 @@ _REPORT = Table(
     ],
     others=True,
 )
-"""What a node tells while it answers."""
+"""What a node reports while it answers."""
 _NODES, _REPORTS = MappingOf(_NODE), MappingOf(_REPORT)
 # Disks of a cluster are much alike: equal ones are one.
 _DISK = Table("a disk", [Row("size", WHOLE, required=True), Row("spindles", WHOLE)], others=True, make=functools.lru_cache(Disk))

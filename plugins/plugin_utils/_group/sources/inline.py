@@ -88,7 +88,7 @@ _NODE = Table(
         Row("free_disk", _CAPACITY, "MiB of disk that are free; by default what instances leave."),
         Row("total_cpus", Number(digits=True), "Its physical CPUs.", required=True),
         Row("node_cpus", _COUNT, "CPUs that the node itself uses.", default=1),
-        Row("cpu_speed", Number(digits=True), "How fast its CPUs are beside those of others.", default=1.0),
+        Row("cpu_speed", Number(digits=True), "How fast its CPUs are relative to those of other nodes.", default=1.0),
         Row("state", Word(NodeState), "Whether it takes instances: up, drained, offline (marked so; it is off), unreachable (silent)."),
         Row("offline", Truth(words=True), "The same as the state offline.", default=False),
         Row("drained", Truth(words=True), "The same as the state drained.", default=False),
@@ -272,7 +272,7 @@ def _disks(values: Values, diskless: bool, place: str, mistakes: Mistakes) -> tu
             mistakes.add(f"{place}.disk", f"is missing; must be {Size.wanted}")
         return (Disk(values["disk"] or 0, values["spindles"]),)
     if values["spindles"] is not None:
-        mistakes.add(f"{place}.spindles", "is given for each of `disks`, not beside them")
+        mistakes.add(f"{place}.spindles", "is given for each of `disks`, not next to them")
     return tuple(Disk(**disk | {"storage": _pool_name(disk["storage"])}) for disk in values["disks"])
 
 

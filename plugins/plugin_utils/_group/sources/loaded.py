@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What every source gives: a cluster, and what is asked of it where the source carries a request."""
+"""What every source gives: a cluster, and the request where the source carries one."""
 
 from __future__ import annotations
 

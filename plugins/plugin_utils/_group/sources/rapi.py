@@ -74,7 +74,7 @@ _REPORT = Table(
     ],
     others=True,
 )
-"""What a node tells while it answers."""
+"""What a node reports while it answers."""
 _BACKEND = Table(
     "backend parameters",
     [

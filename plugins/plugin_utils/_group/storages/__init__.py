@@ -8,5 +8,5 @@ In comes a `Cluster` with options; out goes a `StoragePlan`: disks that move, in
 why.
 
 In reading order: levels (what storages are, and when they are even), disks (which may move), program (the least that must, by an
-integer program), stages (an order in which there is room), even (all of it).
+integer program), stages (an order in which there is room), even (the whole task).
 """

@@ -38,7 +38,7 @@ class Storage:
 
     @property
     def level(self) -> float:
-        """The share of it that is used."""
+        """The share of the storage that is used."""
         return self.used / self.total if self.total else 0.0
 
     def takes(self, disk: Disk) -> bool:

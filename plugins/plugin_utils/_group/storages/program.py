@@ -23,7 +23,7 @@ Kind = tuple[int, Key, tuple[Key, ...]]
 _GIB = 1024.0
 """Programs count in GiB, so that numbers are of a size that HiGHS is at home with."""
 _DISK_COSTS = 1e-3
-"""What a disk that moves costs beside its size: one MiB, so that the fewest of equally large ones move."""
+"""What a disk that moves costs in addition to its size: one MiB, so that the fewest of equally large ones move."""
 _FEW, _EXACT, _CLOSE = 200, Limits(gap=1e-7, nodes=2000), Limits(gap=0.005, nodes=50)
 """Up to how many columns a program is solved to the last MiB, and how well larger ones are: within half a percent of the data."""
 

@@ -183,7 +183,7 @@ def _mib(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> int | None:
 def run_balance(
     loaded: Loaded, arguments: Mapping[str, t.Any], solve: Solve, show: Callable[[SearchProgress], None] | None = None
 ) -> Plain:
-    """Return what the action group_balance documents; `show` is told how far a lone search is. Raises InputError with all mistakes."""
+    """Return the result of group_balance; `show` receives the progress of a lone search. Raises InputError with all mistakes."""
     request = read_request(loaded.cluster, arguments)
     resources = Resources.of(arguments, request.seconds)
     solver = GroupSolver(request, solve, resources, show)
@@ -288,7 +288,7 @@ def group_to_plain(state: ClusterState, found: GroupPlan) -> Plain:
 
 
 def _redundancy(state: ClusterState, after: ClusterState, found: GroupPlan) -> Plain:
-    """Return what failures of nodes strand on shared storage before and after the plan, and for what more of it is."""
+    """Return what failures of nodes strand on shared storage before and after the plan, and the reason for any increase."""
     before, later = (SharedReserve.of(one, found.group).allowed for one in (state, after))
     worse = [
         {"node": state.facts.nodes.names[node], "before": int(before[node]), "after": int(later[node])}
@@ -352,7 +352,7 @@ def summary(plans: Sequence[GroupPlan], answer: Plain) -> str:
 
 
 def _remarks(answer: Plain) -> list[str]:
-    """Return what a reader has to know beside the scores, a line each."""
+    """Return remarks that the scores do not show, a line each."""
     late = [f"no time was left for {listed(answer['unfinished'], _MOST_NAMES)}"] if answer["unfinished"] else []
     return [remark for one in answer["groups"] for remark in _group_remarks(one)] + late
 
@@ -376,7 +376,7 @@ def _refusals(one: Plain) -> list[tuple[str, Sequence[Plain]]]:
 
 
 def _redundancy_remarks(redundancy: Plain) -> list[str]:
-    """Return whose failure strands more than before, and for what."""
+    """Return the nodes whose failure strands more than before, with the reason."""
     nodes = [f"{node['node']} ({format_mib(node['before'])} before, {format_mib(node['after'])} after)" for node in redundancy["worse"]]
     if not nodes:
         return []

@@ -37,7 +37,7 @@ from .redistribute import chosen_groups
 
 Plain = dict[str, t.Any]
 HSPACE = Rules(least_left=1)
-"""hspace's limits: a node is never filled to the last MiB; but what is broken already does not excuse more of it."""
+"""hspace's limits: a node is never filled to the last MiB; a limit that is broken already excuses no further excess."""
 
 
 @dataclass(frozen=True)

@@ -439,7 +439,7 @@ _WAITS = {
     Why.WINDOW: "waits for a window",
     Why.REPAIRS: "waits, as others are repaired first",
     Why.MOVES: "waits, as this run makes other moves",
-    Why.LOOK: "would be changed, but was only looked at",
+    Why.LOOK: "would be changed, but check mode changes nothing",
 }
 
 

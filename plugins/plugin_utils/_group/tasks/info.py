@@ -48,7 +48,7 @@ _LOADS = (("cpu", Quantity.CPU_LOAD), ("memory", Quantity.MEMORY_LOAD), ("disk",
 
 
 def report(cluster: Cluster, mode: ScoreMode) -> dict[str, t.Any]:
-    """Return all that group_info tells of a checked cluster, in the shape that the module documents."""
+    """Return what group_info reports of a checked cluster, in the shape that the module documents."""
     state = ClusterState.from_cluster(cluster)
     failures = [node_failures(state, group, Effort(_PROOFS)) for group in range(len(cluster.groups))]
     problems = find_problems(state, [failure for found in failures for failure in found])
@@ -77,7 +77,7 @@ def _metrics(metrics: Sequence[Metric]) -> list[dict[str, t.Any]]:
 def _health(problems: Sequence[Problem]) -> dict[str, t.Any]:
     """Return the counts of hcheck, of instances for offline ones, and whether all are 0."""
     counts = {word: _count([problem for problem in problems if problem.kind == kind]) for word, kind in _COUNTED.items()}
-    # What hcheck does not count is told where there is any.
+    # What hcheck does not count is reported where there is any.
     counts = {word: count for word, count in counts.items() if count or word not in _SELDOM}
     return {"healthy": not any(counts.values()), **counts}
 
@@ -181,7 +181,7 @@ def _node(state: ClusterState, node: int) -> dict[str, t.Any]:
 
 
 def _pools(state: ClusterState) -> list[dict[str, t.Any]]:
-    """Return every storage pool with its nodes; a shared one's space is told once."""
+    """Return every storage pool with its nodes; the space of a shared pool is given once."""
     users = collections.Counter(state.facts.instances.pool[state.primary != NOWHERE].tolist())
     users.pop(ANYWHERE, None)
     return [_pool(state, name, column, users[column]) for column, name in enumerate(state.facts.pool_names)]

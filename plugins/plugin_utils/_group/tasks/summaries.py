@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Answers as text to read: of redistribution, compression, maintenance and squeezing. All of it is in the data, too."""
+"""Answers as text to read: of redistribution, compression, maintenance and squeezing. The data holds the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_NAMES = 6
 
 
 def redistribution_summary(answer: Plain) -> str:
-    """Return what redistribution for health answers: each group, what remains wrong, who finds no place, and the moves."""
+    """Return what redistribution for health answers: each group, what remains wrong, the instances without a place, and the moves."""
     rows = [
         (
             one["group"],
@@ -67,7 +67,7 @@ def compression_summary(answer: Plain) -> str:
 
 
 def maintenance_summary(answer: Plain) -> str:
-    """Return what maintenance answers: the sets of nodes, one after the other, and who keeps a node out of them."""
+    """Return what maintenance answers: the sets of nodes, one after the other, and the instances that keep a node out of them."""
     rows = [
         (
             str(number),

@@ -144,7 +144,7 @@ def _most_ends(arrows: Sequence[Arrow]) -> int:
 
 
 def _lines(rows: Sequence[Row], moves: Sequence[Move]) -> list[list[Line]]:
-    """Return the lines of each move with heights such that lines that share a side of a row lie beside each other, uncrossed."""
+    """Return the lines of each move with heights such that lines that share a side of a row run in parallel, uncrossed."""
     at = {row.name: height for height, row in enumerate(rows)}
     ends = [(position, line, *end) for position, move in enumerate(moves) for line, end in enumerate(move.lines)]
     start = _fan([(at[source], at[target], position, line) for position, line, _role, source, target in ends])

@@ -5,6 +5,6 @@
 """Proxmox VE: what its API answers, from a server or from files, read into a `Cluster`.
 
 In comes a document for each path of the API; out go the cluster, with what ties guests to nodes as rules, or every mistake with its path.
-In reading order: config (one guest's disks and devices), guests (what is known of all of them), processors (whose CPU flags allow which
+In reading order: config (one guest's disks and devices), guests (the guests as a whole), processors (whose CPU flags allow which
 nodes), rules (of HA, tags, and what cannot move), documents (the cluster of them all), server (which of them are asked for, and how).
 """

@@ -69,7 +69,7 @@ class Config:
     devices: tuple[str, ...]
     cpu: Processor
     balloon: int
-    """The MiB that it keeps when memory is short; 0 where that is all of it."""
+    """The MiB that it keeps when memory is short; 0 where it keeps all."""
     snapshots: bool
     mappings: tuple[tuple[str, str], ...]
     """The mapped devices, by kind (pci, usb) and name."""
@@ -178,7 +178,7 @@ def _mapped(name: str, value: str) -> tuple[str, str] | None:
 
 
 def _running_ties(guest: Values, given: Mapping[str, t.Any]) -> Sequence[str]:
-    """Return in words what keeps a machine that runs from a live migration, beside devices."""
+    """Return in words what keeps a machine that runs from a live migration, apart from devices."""
     if guest["type"] != "qemu" or guest["status"] != "running":
         return ()
     _kind, display = _property(str(given.get("vga") or ""), "type")

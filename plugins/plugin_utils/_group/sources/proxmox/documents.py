@@ -91,7 +91,7 @@ class _Storages:
     shared: frozenset[str]
     """Those that are the same on every node, for disks or not."""
     types: Mapping[tuple[str, str], str]
-    """What a storage of a node is, by both names, where that is told."""
+    """What a storage of a node is, by both names, where the API gives it."""
 
     def of(self, guest: int, node: str, config: Config | None) -> frozenset[PoolName]:
         """Return the storages of a guest: by its config, where its disks were seen, or the node's only one."""
@@ -296,13 +296,13 @@ def _memory(values: Values, config: Config | None, mode: str) -> int:
 
 
 def _used(values: Values) -> int:
-    """Return the bytes that a guest takes of its node, as the node sees it where that is told."""
+    """Return the bytes that a guest takes of its node, as the node sees them where the API gives that."""
     used: int = values["mem"] if values["memhost"] is None else values["memhost"]
     return used
 
 
 def _disks(values: Values, pools: frozenset[PoolName], config: Config | None) -> tuple[Disk, ...]:
-    """Return the disks of a guest; where its config is not told all of them as one, of which no storage is known."""
+    """Return the disks of a guest; without its config all disks count as one, on an unknown storage."""
     if config is None:
         return (Disk(_in_mib(values["maxdisk"])),)
     by_name = {pool.pool: pool for pool in pools}
@@ -317,7 +317,7 @@ def _tags(values: Values) -> tuple[str, ...]:
 
 
 def _points(documents: Mapping[str, t.Any], guests: Sequence[Values], mode: str, mistakes: Mistakes) -> dict[int, tuple[Values, ...]]:
-    """Return what was measured of each guest; a load that no guest that runs tells is a mistake, or all would seem to have none."""
+    """Return what was measured of each guest; a load that no running guest reports is a mistake, or all would seem to have none."""
     if mode not in _MEASURES:
         return {}
     found = {

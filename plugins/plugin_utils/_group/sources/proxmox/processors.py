@@ -6,7 +6,7 @@
 
     host, max                                   what its node has: the flags, and the vendor
     x86-64-v2, -v2-AES, -v3, -v4                the flags of the level (CPUConfig.pm of qemu-server)
-    EPYC, Skylake-Server, custom-...            the vendor; which flags they are is not told
+    EPYC, Skylake-Server, custom-...            the vendor; their flags are unknown
     kvm64, qemu64, none                         anything
     flags=+aes;+pcid                            these as well; nested virtualisation is the same with one vendor only
 
@@ -43,7 +43,7 @@ _VENDORS = ("Intel", "AMD")
 
 @dataclass(frozen=True)
 class _Machine:
-    """The CPU of a node; empty where nothing is told."""
+    """The CPU of a node; empty where it is unknown."""
 
     flags: frozenset[str]
     vendor: str

@@ -9,7 +9,7 @@
     /cluster/mapping/pci, /cluster/mapping/usb the nodes that have a mapped device
     /cluster/replication                       the nodes that have replicas of a guest's disks
 
-What no document tells of a node is taken to be there.
+A requirement that no document mentions counts as met.
 """
 
 from __future__ import annotations

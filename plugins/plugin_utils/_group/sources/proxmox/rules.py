@@ -5,7 +5,7 @@
 """Rules of Proxmox VE clusters: where guests may run, and why not elsewhere. Each has a name that says what it is.
 
     /cluster/ha/rules                     HA rules (9): node affinity, resource affinity
-    /cluster/ha/groups, /cluster/ha/resources   HA groups (8), and who is managed by HA
+    /cluster/ha/groups, /cluster/ha/resources   HA groups (8), and the guests that HA manages
     /cluster/ha/status/manager_status     nodes in maintenance
     /cluster/options                      whether HA balances its guests itself (ha-auto-rebalance, since release 9.2)
     /nodes/NODE/status                    CPU flags: see processors.py

@@ -36,7 +36,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
 }
 """What must be seen of the whole cluster, and on any of which paths the right to it may be."""
 _BELOW = {"VM.Audit": "/vms/", "Sys.Audit": "/nodes/", "Datastore.Audit": "/storage/"}
-"""Where a right of its own, without these, would hide what is there."""
+"""Paths where a right of its own, without these, would hide objects."""
 _AWAY = frozenset({595, 596})
 """What a server answers for a node that it cannot reach."""
 _AT_ONCE = 8
@@ -78,7 +78,7 @@ class Access:
         if bool(access.token_id) != bool(access.token_secret):
             mistakes.add("source", "needs both token_id and token_secret, or neither")
         elif access.token_id and "!" not in access.token_id and not access.username:
-            mistakes.add("source.token_id", "must be like user@realm!name, or the name alone beside username")
+            mistakes.add("source.token_id", "must be like user@realm!name, or the name alone together with username")
         elif not access.token_id and not (access.username and access.password):
             mistakes.add("source", "needs token_id and token_secret, or username and password")
         mistakes.check()
@@ -100,7 +100,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for beside the usual: `window` is a time frame of rrddata (hour, day, week, ...), empty for no measured load."""
+    """Optional parts of the question: `window` is a time frame of rrddata (hour, day, week, ...), empty for no measured load."""
 
     window: str = ""
 
@@ -177,13 +177,13 @@ class _Server:
         """Raise Unavailable unless all of the cluster may be seen."""
         rights_of = _asked(self.url, "/access/permissions", self.timeout, lambda: self.api("access/permissions").get())
         held = {path: rights for path, rights in rights_of.items() if isinstance(rights, Mapping)} if isinstance(rights_of, Mapping) else {}
-        # What stands beside a right is whether it holds for what is below the path.
+        # The value of a right is whether it holds for the paths below.
         lacking = [f"{right} on /" for right, paths in RIGHTS.items() if not any(held.get(path, {}).get(right) for path in paths)]
         below = [(path, rights, right) for path, rights in held.items() for right, start in _BELOW.items() if path.startswith(start)]
         lacking += [f"{right} on {path}" for path, rights, right in below if right not in rights]
         if lacking:
             raise Unavailable(
-                f"{self.url} would hide a part of the cluster from this user, who lacks {', '.join(lacking)}; the role PVEAuditor "
+                f"{self.url} would hide a part of the cluster from this user, which lacks {', '.join(lacking)}; the role PVEAuditor "
                 "on /, with all below it, has all that planning needs (of a token with privilege separation, give it to the token, too)"
             )
 
@@ -235,7 +235,7 @@ class _Away(Exception):
 def _in_time(timeout: float, ask: t.Callable[[], t.Any]) -> t.Any:
     """Return an answer, or raise what `ask` does; raise TimeoutError when there is no whole one in time.
 
-    The timeout of `requests` begins anew with each byte. In a thread, which ends with the process at the latest.
+    The timeout of `requests` starts again with each byte. In a thread, which ends with the process at the latest.
     """
     found: queue.SimpleQueue[tuple[t.Any, Exception | None]] = queue.SimpleQueue()
 
