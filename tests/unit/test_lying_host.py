@@ -288,6 +288,17 @@ def test_facts_of_one_host_are_no_options(world: World, name: str, module: str, 
     assert fails(text, "web0", named=ours), text
 
 
+@pytest.mark.parametrize("name", FLEETS)
+def test_an_honest_host_whose_python_ansible_finds_is_believed(world: World, name: str) -> None:
+    """Ansible adds a fact of its own to the first answer of a host: the Python that it has found there."""
+    case = FLEETS[name]
+    found = world.host(case, "web0", {})["ansible_python_interpreter"]
+    host = {"ansible_connection": "apart", "ansible_interpreter_python_fallback": [found]}
+    _code, text = world.run(case, {"web0": host}, ANSIBLE_CONNECTION_PLUGINS=str(ROOT / "tests" / "support" / "connections"))
+    assert not fails(text, "web0", named=True), text
+    assert [module for module in case.asks if module not in asked(world.folder / "hosts" / "web0")] == [], text
+
+
 ANSIBLES_OWN = re.compile("has no attribute '(splitlines|keys)'")
 """Ansible itself splits what commands print, and its release 2.19 asks the facts of any module of its own for their keys."""
 
