@@ -216,7 +216,7 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
-	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py --ignore tests/vm/test_zfs.py --ignore tests/vm/test_foreign_content.py --ignore tests/vm/test_foreign_uses.py
+	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py --ignore tests/vm/test_zfs.py --ignore tests/vm/test_foreign.py
 
 test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEMU, by BIOS and UEFI, and start it from either disk; the first build needs root
 	tests/utils/install-tools /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
@@ -238,12 +238,10 @@ test-zfs: $(DEVELOP) ## Make ZFS pools in a Debian 12 machine under QEMU, with z
 	tests/vm/build-image bookworm .build/zfs zfs-fuse
 	TEST_MACHINES=.build/zfs TEST_MACHINE_SUITE=bookworm $(BIN)/python -m pytest -q tests/vm/test_zfs.py
 
-test-foreign: $(DEVELOP) ## Have what people keep on disks outlive runs that do not name these, in machines: md, LVM, LUKS, bcache, exports; an hour
+test-foreign: $(DEVELOP) ## Have what people keep on disks outlive runs that do not name these, in machines: md, LVM, LUKS, bcache, exports; half an hour
 	tests/utils/install-tools linux.uml:user-mode-linux debugfs:e2fsprogs
-	tests/vm/build-image
 	tests/vm/build-image trixie .build/foreign bcache-tools,gdisk,multipath-tools
-	$(BIN)/python -m pytest -q tests/vm/test_foreign_content.py
-	TEST_MACHINES=.build/foreign $(BIN)/python -m pytest -q tests/vm/test_foreign_uses.py
+	TEST_MACHINES=.build/foreign $(BIN)/python -m pytest -q tests/vm/test_foreign.py
 
 test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, made and back after a restart
 	tests/vm/build-image

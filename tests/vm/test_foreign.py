@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nothing that is not named is destroyed: each content of `foreign_uses`, on disks with and without marks of ours, outlives every run.
+"""Nothing that is not named is destroyed: each content and use of others, on disks with and without marks of ours, outlives every run.
 
-A run refuses, has no steps, writes nothing, and says so in check mode as well; a permission for another disk, or to remove what is not
-listed, changes none of it. The kernel, md, LVM, LUKS, bcache, LIO and udev are real, in a User Mode Linux.
+A run refuses each of these disks, has no steps, writes nothing, and says so in check mode as well; a permission for another disk, and to
+remove what is not listed, changes none of it. The kernel, md, LVM, LUKS, bcache, LIO and udev are real, in a User Mode Linux.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
 from ansible_collections.bareon.allocator.tests.support.vm.recorded_disks import Served
 from ansible_collections.bareon.allocator.tests.support.vm.torn_runs import State
 from ansible_collections.bareon.allocator.tests.support.vm.user_mode import UserModeMachine
-from ansible_collections.bareon.allocator.tests.vm.foreign_content import Foreign
-from ansible_collections.bareon.allocator.tests.vm.foreign_uses import FOREIGN
+from ansible_collections.bareon.allocator.tests.vm.foreign_content import CONTENTS, Foreign
+from ansible_collections.bareon.allocator.tests.vm.foreign_uses import USES
 from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
 
 MIB = 1024**2
@@ -29,11 +29,13 @@ Pair = tuple[Disk, Disk]
 PAIRS: dict[str, Pair] = {
     marks: (Disk(f"{marks}-1", 400 * MIB), Disk(f"{marks}-2", 400 * MIB)) for marks in ("none", "partitions", "mirror")
 }
+"""Disks by the layout of ours that they have carried, of which each tool leaves what it leaves."""
+ALL = [disk for pair in PAIRS.values() for disk in pair]
 OTHER = Disk("OTHER", 400 * MIB)
-DISKS = [*(disk for pair in PAIRS.values() for disk in pair), OTHER]
 
-_OPTIONS: tuple[Plain, ...] = ({}, {"wipe": [OTHER.link]}, {"wipe": [OTHER.link], "keep_unlisted": False})
 _CHECK = {"_ansible_check_mode": True, "_ansible_diff": True}
+# The disk that `wipe` names is one of the schema, for all others are refused there.
+_OPTIONS: tuple[Plain, ...] = ({}, {"wipe": [OTHER.link], "keep_unlisted": False})
 RUNS = [{**options, **mode} for options in _OPTIONS for mode in (_CHECK, {})]
 
 
@@ -63,22 +65,26 @@ def _table(disk: Disk) -> Plain:
 SCHEMAS = {"none": on_partitions, "partitions": on_partitions, "mirror": on_mirror}
 
 
+def _together(*schemas: Plain) -> Plain:
+    return {kind: [entry for schema in schemas for entry in schema.get(kind, [])] for kind in ("parteds", "mds", "fss")}
+
+
 @pytest.fixture(scope="module")
 def retired(image: Path, user_mode_root: Path, tmp_path_factory: pytest.TempPathFactory) -> State:
     """Disks of which some have carried a layout of ours, which was given up as people do: it was stopped, and its tables stayed."""
     machine = UserModeMachine(image, tmp_path_factory.mktemp("machine"))
     try:
-        machine.start(DISKS, {disk.serial: Served(disk.size) for disk in DISKS}, user_mode_root)
+        machine.start([*ALL, OTHER], {disk.serial: Served(disk.size) for disk in (*ALL, OTHER)}, user_mode_root)
         host = LayoutHost(machine)
-        for marks in ("partitions", "mirror"):
-            for disk in PAIRS[marks]:
-                machine.plug(disk)
-            host.apply(SCHEMAS[marks](PAIRS[marks]))
-            names = " ".join(disk.link for disk in PAIRS[marks])
-            host.shell(f"""
+        marked = {marks: PAIRS[marks] for marks in ("partitions", "mirror")}
+        disks = [disk for pair in marked.values() for disk in pair]
+        for disk in disks:
+            machine.plug(disk)
+        host.apply(_together(*(SCHEMAS[marks](pair) for marks, pair in marked.items())))
+        host.shell(f"""
 mdadm --stop --scan
 udevadm settle
-for disk in {names}; do wipefs --all --quiet $disk-part1; partx --delete $disk || true; done
+for disk in {" ".join(disk.link for disk in disks)}; do wipefs --all --quiet $disk-part1; partx --delete $disk || true; done
 udevadm settle
 sync
 """)
@@ -88,46 +94,36 @@ sync
         machine.throw_away()
 
 
-@pytest.fixture(scope="module", params=FOREIGN, ids=lambda foreign: foreign.name)
-def foreign(request: pytest.FixtureRequest) -> Foreign:
-    return t.cast("Foreign", request.param)
-
-
-@pytest.fixture(scope="module")
-def host(
-    foreign: Foreign, image: Path, user_mode_root: Path, retired: State, tmp_path_factory: pytest.TempPathFactory
-) -> t.Iterator[LayoutHost]:
-    """A new machine for each content."""
-    machine = UserModeMachine(image, tmp_path_factory.mktemp("machine"))
+@pytest.mark.parametrize("foreign", [*CONTENTS, *USES], ids=lambda foreign: foreign.name)
+def test_foreign_content_outlives_every_run(foreign: Foreign, image: Path, user_mode_root: Path, retired: State, tmp_path: Path) -> None:
+    """The same on each pair of disks, which the refusals name one and all."""
+    machine = UserModeMachine(image, tmp_path)
     try:
-        machine.start(DISKS, retired, user_mode_root)
-        machine.plug(OTHER)
+        machine.start([*ALL, OTHER], retired, user_mode_root)
         host = LayoutHost(machine)
+        machine.plug(OTHER)
         host.shell("head -c 4194304 /dev/urandom >/root/mark")
-        yield host
+        for marks, pair in PAIRS.items():
+            for disk in pair:
+                machine.plug(disk)
+            host.shell(f"{_place(marks)}mkdir $M\n{foreign.make}\nsync; udevadm settle")
+        written = machine.written(ALL)
+        schema = _together(*(SCHEMAS[marks](pair) for marks, pair in PAIRS.items()), {"parteds": [_table(OTHER)]})
+        for options, result in zip(RUNS, host.attempt_each(schema, RUNS), strict=True):
+            assert result.get("failed"), (options, result)
+            assert (result.get("steps", []), result.get("destroys", []), result["changed"]) == ([], [], False), (options, result)
+            assert [marks for marks, pair in PAIRS.items() if pair[0].link not in result["msg"]] == [], (options, result["msg"])
+        if foreign.rests:
+            assert machine.written(ALL) == written
+        for marks in PAIRS:
+            host.shell(f"{_place(marks)}{foreign.whole}")
     finally:
         machine.throw_away()
 
 
-@pytest.mark.parametrize("marks", PAIRS)
-def test_foreign_content_outlives_every_run(host: LayoutHost, foreign: Foreign, marks: str) -> None:
-    """With `marks` the disks have carried that layout of ours, of which each tool leaves what it leaves."""
-    machine = t.cast("UserModeMachine", host.machine)
-    pair = PAIRS[marks]
-    for disk in pair:
-        machine.plug(disk)
-    place = f"A={pair[0].link} B={pair[1].link} T=t{marks} M=/run/{marks} MARK=/root/mark\n"
-    host.shell(f"{place}mkdir $M\n{foreign.make}\nsync; udevadm settle")
-    written = machine.written(pair)
-    schema = SCHEMAS[marks](pair)
-    # The disk that `wipe` names is one of the schema, for all others are refused there.
-    schema["parteds"].append(_table(OTHER))
-    for options, result in zip(RUNS, host.attempt_each(schema, RUNS), strict=True):
-        assert result.get("failed"), (options, result)
-        assert (result.get("steps", []), result.get("destroys", []), result["changed"]) == ([], [], False), (options, result)
-    if foreign.rests:
-        assert machine.written(pair) == written
-    host.shell(f"{place}{foreign.whole}")
+def _place(marks: str) -> str:
+    one, two = PAIRS[marks]
+    return f"A={one.link} B={two.link} T=t{marks} M=/run/{marks} MARK=/root/mark\n"
 
 
 def test_disks_with_other_names_after_a_start_keep_what_they_have(
