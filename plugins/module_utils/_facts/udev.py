@@ -19,7 +19,7 @@ BLOCK = "/sys/class/block"
 
 LINK_DIRECTORIES = ("/dev/disk/by-id", "/dev/disk/by-path")
 
-_ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
+_ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2})+")
 
 
 def parse_rows(text: str) -> Rows:
@@ -50,8 +50,15 @@ def read_links(host: Host) -> dict[str, tuple[str, ...]]:
 
 
 def decode(text: str) -> str:
-    r"""Return text with udev's and libblkid's `\x20` escapes resolved."""
-    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    r"""Return text with udev's and libblkid's `\x20` escapes resolved: these are bytes of UTF-8, or of Latin-1 where they cannot be."""
+    return _ESCAPED.sub(lambda match: _text(bytes.fromhex(match[0].replace("\\x", ""))), text)
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
 
 
 def _row(properties: Mapping[str, str]) -> Row:

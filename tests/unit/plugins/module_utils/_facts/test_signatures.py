@@ -26,6 +26,14 @@ def test_commas_and_blanks_in_a_label():
     assert signatures.parse_signatures(text) == (Signature("ext4", "b1807b55-b160-42cd-b325-eb0eef25dbab", "a,b c", (0x438,)),)
 
 
+@pytest.mark.parametrize(
+    ("listed", "label"),
+    [(r"Gr\xc3\xb6\xc3\x9fe\x20\xc4\xb1", "Größe ı"), (r"Gr\xf6\xdfe", "Größe"), (r"\xe6\x97\xa5\x20\xe6", "\xe6\x97\xa5 \xe6")],
+)
+def test_labels_are_utf_8_and_what_cannot_be_is_latin_1(listed, label):
+    assert signatures.parse_signatures(f"0x438,b1807b55-b160-42cd-b325-eb0eef25dbab,{listed},ext4\n")[0].label == label
+
+
 def test_nothing_on_a_device():
     assert signatures.parse_signatures("") == ()
 
