@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterable, Iterator, Sequence
 
 from .._storage import gpt
 from .._storage.units import MIB
+from .entry import Found, doubles
+from .lvm import check_caches, check_references
 from .model import (
     DesiredArray,
     DesiredContainer,
@@ -21,9 +22,6 @@ from .model import (
     Layout,
 )
 
-Found = tuple[str, str]
-"""A place in the schema, and what is wrong there."""
-
 
 def check_layout(layout: Layout) -> Iterator[Found]:
     """Give every mistake."""
@@ -32,7 +30,7 @@ def check_layout(layout: Layout) -> Iterator[Found]:
     yield from _check_names(layout)
     yield from _check_references(layout)
     yield from _check_uses(layout)
-    yield from _check_caches(layout)
+    yield from check_caches(layout.groups, layout.pools, layout.volumes, layout.caches)
     yield from _check_mounts(layout)
 
 
@@ -55,22 +53,15 @@ def _pairs(parts: Sequence[DesiredPartition]) -> Iterable[tuple[DesiredPartition
 
 def _check_names(layout: Layout) -> Iterator[Found]:
     """Every name that must be unique."""
-    yield from _doubles("disk_id", ((disk.place, disk.id) for disk in layout.disks))
+    yield from doubles("disk_id", ((disk.place, disk.id) for disk in layout.disks))
     for disk in layout.disks:
-        yield from _doubles("count", ((part.place, part.number) for part in disk.partitions))
-    yield from _doubles("uuid", ((part.place, part.uuid) for part in layout.partitions()))
-    yield from _doubles("name", ((thing.place, thing.device) for thing in (*layout.things(), *layout.pools)))
-    yield from _doubles("name", ((group.place, group.name) for group in layout.groups))
-    yield from _doubles("name", ((pool.place, pool.name) for pool in layout.zpools))
+        yield from doubles("count", ((part.place, part.number) for part in disk.partitions))
+    yield from doubles("uuid", ((part.place, part.uuid) for part in layout.partitions()))
+    yield from doubles("name", ((thing.place, thing.device) for thing in (*layout.things(), *layout.pools)))
+    yield from doubles("name", ((group.place, group.name) for group in layout.groups))
+    yield from doubles("name", ((pool.place, pool.name) for pool in layout.zpools))
     for pool in layout.zpools:
-        yield from _doubles("name", ((dataset.place, dataset.name) for dataset in pool.datasets))
-
-
-def _doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[Found]:
-    first: dict[t.Any, str] = {}
-    for place, name in named:
-        if first.setdefault(name, place) != place:
-            yield f"{place}.{key}", f"{name} is already that of {first[name]}"
+        yield from doubles("name", ((dataset.place, dataset.name) for dataset in pool.datasets))
 
 
 def _check_references(layout: Layout) -> Iterator[Found]:
@@ -95,14 +86,7 @@ def _check_references(layout: Layout) -> Iterator[Found]:
             yield f"{place}.name", f"{device} lies on a logical volume; a physical volume cannot"
         if not any(device in group.devices for group in layout.groups):
             yield f"{place}.name", f"{device} is in no group's pvnames"
-    groups = {group.name for group in layout.groups}
-    for place, name in [(thing.place, thing.group) for thing in layout.pools] + [(thing.place, thing.group) for thing in layout.volumes]:
-        if name not in groups:
-            yield f"{place}.vgname", f"there is no vg {name}; there are {', '.join(sorted(groups)) or 'none'}"
-    for volume in layout.volumes:
-        pools = sorted(pool.name for pool in layout.pools_of(volume.group))
-        if volume.pool and volume.pool not in pools:
-            yield f"{volume.place}.pool", f"there is no thin pool {volume.pool} in {volume.group}; there are {', '.join(pools) or 'none'}"
+    yield from check_references(layout.groups, layout.pools, layout.volumes)
     for filesystem in layout.filesystems:
         if layout.thing(filesystem.device) is None:
             yield f"{filesystem.place}.device", f"{filesystem.device} is not a partition, array, LUKS container or volume of the schema"
@@ -137,25 +121,6 @@ def _check_uses(layout: Layout) -> Iterator[Found]:
         first.setdefault(device, place)
 
 
-def _check_caches(layout: Layout) -> Iterator[Found]:
-    groups = {group.name: group for group in layout.groups}
-    taken = {(thing.group, thing.name) for thing in layout.volumes} | {(thing.group, thing.name) for thing in layout.pools}
-    for one in layout.caches:
-        group = groups.get(one.group)
-        origin = next((volume for volume in layout.volumes_of(one.group) if volume.name == one.origin and not volume.pool), None)
-        if group is None:
-            yield f"{one.place}.vgname", f"there is no vg {one.group}; there are {', '.join(sorted(groups)) or 'none'}"
-        elif one.device not in {volume.device for volume in group.physical}:
-            yield f"{one.place}.device", f"{one.device} is not one of the pvnames of {one.group}"
-        elif origin is None:
-            yield f"{one.place}.origin", f"there is no volume {one.origin} in {one.group} that is in no thin pool"
-        elif (one.group, one.name) in taken:
-            yield f"{one.place}.name", f"{one.group} has a volume {one.name} already"
-    yield from _doubles("origin", ((one.place, f"{one.group}/{one.origin}") for one in layout.caches))
-    yield from _doubles("device", ((one.place, one.device) for one in layout.caches))
-    yield from _doubles("name", ((one.place, f"{one.group}/{one.name}") for one in layout.caches))
-
-
 def _check_mounts(layout: Layout) -> Iterator[Found]:
     mounted = [
         mount
@@ -163,6 +128,6 @@ def _check_mounts(layout: Layout) -> Iterator[Found]:
         for mount in ((filesystem.place, filesystem.mount), *((subvolume.place, subvolume.mount) for subvolume in filesystem.subvolumes))
     ]
     mounted += [(dataset.place, dataset.mount) for zpool in layout.zpools for dataset in (zpool.root, *zpool.datasets)]
-    yield from _doubles("mount", (mount for mount in mounted if mount[1].startswith("/")))
+    yield from doubles("mount", (mount for mount in mounted if mount[1].startswith("/")))
     for filesystem in layout.filesystems:
-        yield from _doubles("name", ((subvolume.place, subvolume.name) for subvolume in filesystem.subvolumes))
+        yield from doubles("name", ((subvolume.place, subvolume.name) for subvolume in filesystem.subvolumes))

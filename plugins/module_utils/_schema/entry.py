@@ -7,9 +7,13 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterable, Iterator
 
 from .._data.containers import Values
 from .._data.errors import Mistakes
+
+Found = tuple[str, str]
+"""A place in the schema, and what is wrong there."""
 
 
 class Entry:
@@ -41,3 +45,11 @@ class Entry:
         """The id of the space that the item is of, else the last part of its name, or of that of its device."""
         name = self["space_id"] or self._values.get("name") or self._values.get("device") or ""
         return str(self["space_id"] or name.rsplit("/", 1)[-1])
+
+
+def doubles(key: str, named: Iterable[tuple[str, t.Any]]) -> Iterator[Found]:
+    """Give names that are there twice."""
+    first: dict[t.Any, str] = {}
+    for place, name in named:
+        if first.setdefault(name, place) != place:
+            yield f"{place}.{key}", f"{name} is already that of {first[name]}"

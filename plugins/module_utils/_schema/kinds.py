@@ -9,9 +9,10 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
+from .._data.containers import ListOf, Row
 from .._data.errors import Mistakes, Place
-from .._data.kinds import LARGEST_SIZE, Json, Kind, Whole, shown
-from .._storage import zfs
+from .._data.kinds import LARGEST_SIZE, Json, Kind, Truth, Whole, shown
+from .._storage import names, zfs
 from .._storage.names import GUID_WANTED, guid_of
 from .._storage.raid import RaidLevel, parse_level
 
@@ -111,3 +112,12 @@ class Properties(Kind):
             "propertyNames": {"pattern": f"^({zfs.PROPERTY_PATTERN})$", "not": {"enum": sorted({*zfs.OWN_KEYS, *zfs.NOT_HERE})}},
             "additionalProperties": {"type": ["string", "integer", "boolean"]},
         }
+
+
+NODE, NODE_IF_ANY = Named(names.why_no_device), Named(names.why_no_device, filled=False)
+NODES, DEVICES = ListOf(NODE, "devices"), ListOf(NODE, "devices", least=1)
+KEPT = [
+    Row("keep_data", Truth(), "Whether what is there now stays.", default=False),
+    Row("space_id", Named(names.why_no_text, filled=False), "The space of the dynamic schema that it is of."),
+]
+"""What the entries of most lists have."""

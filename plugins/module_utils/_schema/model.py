@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 
 from .._storage import btrfs, derived, lvm
 from .._storage.filesystems import NOT_MOUNTED, SWAP
-from .._storage.lvm import mapper_node
 from .._storage.units import MIB
 from .._storage.unlock import Method
 from .._storage.zfs import Part, Vdev
+from .lvm import DesiredCache, DesiredGroup, DesiredPhysicalVolume, DesiredPool, DesiredVolume
+from .md import DesiredArray
 
 
 @dataclass(frozen=True)
@@ -106,24 +107,6 @@ class DesiredDisk:
 
 
 @dataclass(frozen=True)
-class DesiredArray:
-    """An md array; `level` as mdadm has it (raid1)."""
-
-    place: str
-    device: str
-    title: str
-    level: str
-    members: tuple[str, ...]
-    spares: tuple[str, ...] = ()
-    metadata: str = "1.2"
-    keep_data: bool = False
-    space: str = ""
-    asked_metadata: str = "default"
-    """The version of the metadata in the schema, `default` where it leaves that open."""
-    in_mdadm_conf: bool = True
-
-
-@dataclass(frozen=True)
 class DesiredContainer:
     """A LUKS container on `below`, opened as /dev/mapper/NAME; `unlock` is what is to open it in the end."""
 
@@ -142,94 +125,6 @@ class DesiredContainer:
     def device(self) -> str:
         """The node it is opened as."""
         return f"{lvm.MAPPER}{self.name}"
-
-
-@dataclass(frozen=True)
-class DesiredPhysicalVolume:
-    """A physical volume; `metadata_size` 0 is LVM's default."""
-
-    device: str
-    metadata_size: int = 0
-    metadata_copies: int = 1
-    place: str = ""
-
-
-@dataclass(frozen=True)
-class DesiredGroup:
-    """A volume group."""
-
-    place: str
-    name: str
-    physical: tuple[DesiredPhysicalVolume, ...]
-    keep_data: bool = False
-    extent: int = lvm.EXTENT * MIB
-    """Of one that is made; one that is there keeps its own."""
-    space: str = ""
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Its physical volumes."""
-        return tuple(volume.device for volume in self.physical)
-
-
-@dataclass(frozen=True)
-class DesiredPool:
-    """A thin pool: `size` is its room for data, `metadata` that for its own, `chunk` what it gives out at once. Nothing lies on it."""
-
-    place: str
-    group: str
-    name: str
-    size: int
-    metadata: int
-    chunk: int
-    space: str = ""
-    default_metadata: bool = False
-    """Whether the schema leaves the room for metadata open."""
-
-    @property
-    def device(self) -> str:
-        """Its mapper node."""
-        return mapper_node(self.group, self.name)
-
-
-@dataclass(frozen=True)
-class DesiredCache:
-    """A cache of the volume `origin`: all of the physical volume `device` of the group; `mode` is LVM's word."""
-
-    place: str
-    group: str
-    name: str
-    origin: str
-    device: str
-    mode: str
-    space: str = ""
-
-
-@dataclass(frozen=True)
-class DesiredVolume:
-    """A logical volume; `may_shrink`: one that is there and larger may be made smaller.
-
-    One in a thin pool, `pool`, takes of it what is written; its size is what it seems to have.
-    """
-
-    place: str
-    group: str
-    name: str
-    size: int
-    keep_data: bool = False
-    may_shrink: bool = False
-    pool: str = ""
-    space: str = ""
-
-    @property
-    def device(self) -> str:
-        """Its mapper node."""
-        return mapper_node(self.group, self.name)
-
-    @property
-    def title(self) -> str:
-        """Its name with that of its group, as LVM's tools take it."""
-        return f"{self.group}/{self.name}"
 
 
 @dataclass(frozen=True)

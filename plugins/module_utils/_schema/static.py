@@ -10,30 +10,19 @@ import typing as t
 from collections.abc import Iterable, Iterator
 
 from .._data.errors import Mistakes
-from .._storage import derived, gpt, lvm, names, thin
-from .._storage.raid import RaidLevel, least_legs
+from .._storage import derived, gpt, lvm, names
 from .._storage.units import MIB
 from .checks import check_layout
 from .entry import Entry
 from .filesystems import filesystem_of
-from .model import (
-    DesiredArray,
-    DesiredCache,
-    DesiredContainer,
-    DesiredDisk,
-    DesiredGroup,
-    DesiredPartition,
-    DesiredPhysicalVolume,
-    DesiredPool,
-    DesiredVolume,
-    Layout,
-)
+from .lvm import cache_of, group_of, physical_volume_of, pool_of, volume_of
+from .md import array_of
+from .model import DesiredContainer, DesiredDisk, DesiredPartition, Layout
 from .table import STATIC
 from .zpools import zpool_of
 
 LEGACY_BOOT_ATTRS = "LegacyBIOSBootable"
 """sfdisk's word for the flag."""
-_DEFAULT_METADATA = "1.2"
 
 
 class SchemaMistakes(ValueError):
@@ -81,17 +70,17 @@ def _items_of(raw: t.Any, place: str, mistakes: Mistakes) -> Layout:
     """Return a layout, for what is wrong in it as if it were not given."""
     schema = Entry(STATIC.read_nested(raw, place, mistakes), place, mistakes)
     aliases: dict[str, str] = {}
-    physical = {volume.device: volume for volume in map(_physical_volume, schema.items("pvs"))}
-    volumes = tuple(_volume(item, aliases) for item in schema.items("lvs"))
+    physical = {volume.device: volume for volume in map(physical_volume_of, schema.items("pvs"))}
+    volumes = tuple(volume_of(item, aliases) for item in schema.items("lvs"))
     return Layout(
         disks=tuple(map(_disk, schema.items("parteds"))),
-        arrays=tuple(map(_array, schema.items("mds"))),
+        arrays=tuple(map(array_of, schema.items("mds"))),
         containers=tuple(_container(item, aliases) for item in schema.items("luks")),
-        groups=tuple(_group(item, physical) for item in schema.items("vgs")),
+        groups=tuple(group_of(item, physical) for item in schema.items("vgs")),
         volumes=volumes,
         filesystems=tuple(filesystem_of(item, aliases) for item in schema.items("fss")),
-        pools=tuple(map(_pool, schema.items("thin_pools"))),
-        caches=tuple(map(_cache, schema.items("caches"))),
+        pools=tuple(map(pool_of, schema.items("thin_pools"))),
+        caches=tuple(map(cache_of, schema.items("caches"))),
         zpools=tuple(map(zpool_of, schema.items("zpools"))),
         physical=tuple(physical.values()),
     )
@@ -162,28 +151,6 @@ def _extent(item: Entry) -> tuple[int, int]:
     return exact.get("start_bytes", begin * MIB), exact.get("end_bytes", end * MIB)
 
 
-def _array(item: Entry) -> DesiredArray:
-    level, members = item["level"], item["devices"]
-    if level is not None and len(members) < least_legs(level) and item.is_right("devices"):
-        item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
-    if level is RaidLevel.RAID0 and item["spares"]:
-        item.mistake("spares", "raid0 cannot use a spare")
-    by_default = item["metadata"] == "default"
-    return DesiredArray(
-        place=item.place,
-        device=item["name"],
-        title=item["name"].rsplit("/", 1)[-1],
-        level=level.value if level else "",
-        members=members,
-        spares=item["spares"],
-        metadata=_DEFAULT_METADATA if by_default else item["metadata"],
-        keep_data=item["keep_data"],
-        space=item.space,
-        asked_metadata=item["metadata"],
-        in_mdadm_conf=item["mdadm_conf_enabled"],
-    )
-
-
 def _container(item: Entry, aliases: t.Mapping[str, str]) -> DesiredContainer:
     name = item["name"]
     return DesiredContainer(
@@ -197,42 +164,3 @@ def _container(item: Entry, aliases: t.Mapping[str, str]) -> DesiredContainer:
         crypttab_options=item["crypttab_options"] or "",
         in_crypttab=item["crypttab_enabled"],
     )
-
-
-def _physical_volume(item: Entry) -> DesiredPhysicalVolume:
-    copies = 1 if item["metadatacopies"] is None else item["metadatacopies"]
-    return DesiredPhysicalVolume(item["name"], (item["metadatasize"] or 0) * MIB, copies, item.place)
-
-
-def _group(item: Entry, physical: t.Mapping[str, DesiredPhysicalVolume]) -> DesiredGroup:
-    for device in item["pvnames"]:
-        if device and device not in physical:
-            item.mistake("pvnames", f"{device} is not one of pvs")
-    found = tuple(physical[device] for device in item["pvnames"] if device in physical)
-    extent = item["extent_size"]
-    if not lvm.is_extent(extent):
-        item.mistake("extent_size", f"must be a power of two from 1 to {lvm.LARGEST_EXTENT} MiB, not {extent}")
-    return DesiredGroup(item.place, item["name"], found, item["keep_data"], extent * MIB, item.space)
-
-
-def _pool(item: Entry) -> DesiredPool:
-    chunk, metadata = item["chunk_size"], item["metadata_size"]
-    if not thin.is_chunk(chunk):
-        item.mistake("chunk_size", f"must be a multiple of {thin.LEAST_CHUNK} KiB up to {thin.LARGEST_CHUNK}, not {chunk}")
-        chunk = thin.LEAST_CHUNK
-    room = thin.metadata_of(item["size"], chunk) if metadata is None else metadata
-    sizes = (item["size"] * MIB, room * MIB, chunk * 1024)
-    return DesiredPool(item.place, item["vgname"], item["name"], *sizes, space=item.space, default_metadata=metadata is None)
-
-
-def _cache(item: Entry) -> DesiredCache:
-    return DesiredCache(item.place, item["vgname"], item["name"], item["origin"], item["device"], item["mode"], item.space)
-
-
-def _volume(item: Entry, aliases: dict[str, str]) -> DesiredVolume:
-    group, name, size = item["vgname"], item["name"], item["size"] * MIB
-    volume = DesiredVolume(item.place, group, name, size, item["keep_data"], pool=item["pool"] or "", space=item.space)
-    if item.is_right("name", "vgname"):
-        item.mistake("name", names.why_no_mapper_node(volume.device))
-    aliases.update(dict.fromkeys((f"/dev/{group}/{name}", item["device"] or volume.device), volume.device))
-    return volume

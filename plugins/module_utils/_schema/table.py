@@ -16,12 +16,12 @@ from .._data.containers import ListOf, Row, Table
 from .._data.kinds import Anything, Text, Truth, Whole, Word, shown
 from .._storage import btrfs, crypttab, gpt, names, zfs
 from .._storage.btrfs import LEVELS
-from .._storage.cache import MODES, WRITETHROUGH
 from .._storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
-from .._storage.lvm import EXTENT, LARGEST_EXTENT, MAPPER
+from .._storage.lvm import MAPPER
 from .._storage.names import why_no_mapping
-from .._storage.thin import LARGEST_CHUNK, LEAST_CHUNK, LEAST_METADATA
-from .kinds import Amount, Guid, Level, Named, Properties
+from .kinds import DEVICES, KEPT, NODE, NODE_IF_ANY, NODES, Amount, Guid, Named, Properties
+from .lvm import CACHE, GROUP, PHYSICAL_VOLUME, POOL, VOLUME
+from .md import ARRAY
 from .unlock import Unlock
 
 
@@ -50,20 +50,13 @@ def _why_no_subvolume(text: str) -> t.Optional[str]:
 
 
 _TEXT, _FLAG, _UUID = Text(), Truth(), "A UUID; by default one that follows from what it is of."
-_NODE, _LVM_NAME = Named(names.why_no_device), Named(names.why_no_lvm_name)
-_NODE_IF_ANY, _MOUNT = Named(names.why_no_device, filled=False), Named(_why_no_mount, filled=False)
+_MOUNT = Named(_why_no_mount, filled=False)
 _KEY_FILE, _CRYPTTAB_OPTIONS = Named(crypttab.why_no_key_file, filled=False), Named(crypttab.why_no_options, filled=False)
-_NODES = ListOf(_NODE, "devices")
-_DEVICES = ListOf(_NODE, "devices", least=1)
-_KEPT = [
-    Row("keep_data", _FLAG, "Whether what is there now stays.", default=False),
-    Row("space_id", Named(names.why_no_text, filled=False), "The space of the dynamic schema that it is of."),
-]
 _PARTITION = Table(
     "a partition",
     [
-        Row("name", _NODE, "Its device node; by default that of its number on its disk."),
-        Row("device", _NODE_IF_ANY, "The node of its disk."),
+        Row("name", NODE, "Its device node; by default that of its number on its disk."),
+        Row("device", NODE_IF_ANY, "The node of its disk."),
         Row("count", Amount(1), "Its number; by default its position."),
         Row("begin", Amount(0), "The MiB where it begins; 0 only with start_bytes.", required=True),
         Row("end", Amount(1), "The MiB where it ends, exclusively.", required=True),
@@ -75,13 +68,13 @@ _PARTITION = Table(
         Row("partition_label", _TEXT, "Its name in the table; by default that of its space."),
         Row("flags", ListOf(Word((*gpt.TYPES_BY_FLAG, gpt.LEGACY_BOOT)), "flags"), "parted's flags.", default=()),
         Row("configdrive", Anything(), "Bareon's; says nothing here."),
-        *_KEPT,
+        *KEPT,
     ],
 )
 _DISK = Table(
     "a disk",
     [
-        Row("name", _NODE_IF_ANY, "Its device node."),
+        Row("name", NODE_IF_ANY, "Its device node."),
         Row("disk_id", Named(names.why_no_disk_id), "Its id in plans; by default its name."),
         Row("label", Word(("gpt",)), "Its partition table."),
         Row("disk_size", Amount(3), "Its size, which the disk must have."),
@@ -89,23 +82,11 @@ _DISK = Table(
         Row("partitions", ListOf(_PARTITION, "partitions"), "Its partitions.", default=()),
     ],
 )
-_ARRAY = Table(
-    "an array",
-    [
-        Row("name", Named(names.why_no_array), "Its device node, such as /dev/md/root.", required=True),
-        Row("level", Level(), "Its RAID level.", required=True),
-        Row("devices", _DEVICES, "The partitions that it is made of.", required=True),
-        Row("spares", _NODES, "The spare partitions.", default=()),
-        Row("metadata", Word(("default", "1.0", "1.1", "1.2")), "The version of md's metadata.", default="default"),
-        Row("mdadm_conf_enabled", _FLAG, "Whether mdadm.conf names it.", default=True),
-        *_KEPT,
-    ],
-)
 _CONTAINER = Table(
     "a LUKS container",
     [
         Row("name", Named(_why_no_container), "What it is opened as.", required=True),
-        Row("device", _NODE, "What it lies on.", required=True),
+        Row("device", NODE, "What it lies on.", required=True),
         Row("unlock", Unlock(), "What opens it, each by itself.", default=()),
         Row(
             "key_file",
@@ -118,58 +99,7 @@ _CONTAINER = Table(
             "Options in crypttab, beside those that its line has; a dash before one takes it away.",
         ),
         Row("crypttab_enabled", _FLAG, "Whether crypttab names it.", default=True),
-        *_KEPT,
-    ],
-)
-_PHYSICAL_VOLUME = Table(
-    "a physical volume",
-    [
-        Row("name", _NODE, "The device that it is.", required=True),
-        Row("metadatasize", Amount(0), "MiB of metadata; 0 is LVM's default."),
-        Row("metadatacopies", Whole(0, 2), "How many copies of the metadata there are."),
-        *_KEPT,
-    ],
-)
-_GROUP = Table(
-    "a volume group",
-    [
-        Row("name", _LVM_NAME, "What it is called.", required=True),
-        Row("pvnames", _DEVICES, "Its physical volumes.", required=True),
-        Row("extent_size", Whole(1, LARGEST_EXTENT), "MiB of an extent, a power of two.", default=EXTENT),
-        *_KEPT,
-    ],
-)
-_POOL = Table(
-    "a thin pool",
-    [
-        Row("name", _LVM_NAME, "What it is called.", required=True),
-        Row("vgname", _LVM_NAME, "Its volume group.", required=True),
-        Row("size", Amount(1), "Its room for data.", required=True),
-        Row("metadata_size", Amount(LEAST_METADATA), "The room for its metadata; LVM takes as much once more, for a spare."),
-        Row("chunk_size", Whole(LEAST_CHUNK, LARGEST_CHUNK), "What it gives out at once: KiB, a multiple of 64.", default=LEAST_CHUNK),
-        *_KEPT,
-    ],
-)
-_VOLUME = Table(
-    "a logical volume",
-    [
-        Row("name", _LVM_NAME, "What it is called.", required=True),
-        Row("vgname", _LVM_NAME, "Its volume group.", required=True),
-        Row("size", Amount(1), "Its size; in a thin pool, the size that it shows.", required=True),
-        Row("pool", Named(names.why_no_lvm_name, filled=False), "The thin pool that it is in."),
-        Row("device", _NODE_IF_ANY, "Its device node."),
-        *_KEPT,
-    ],
-)
-_CACHE = Table(
-    "a cache",
-    [
-        Row("name", _LVM_NAME, "What it is called.", required=True),
-        Row("vgname", _LVM_NAME, "Its volume group.", required=True),
-        Row("origin", _LVM_NAME, "The volume that it caches.", required=True),
-        Row("device", _NODE, "The physical volume of the group that is all its own.", required=True),
-        Row("mode", Word(MODES), "How it caches.", default=WRITETHROUGH),
-        *_KEPT,
+        *KEPT,
     ],
 )
 _SUBVOLUME = Table(
@@ -184,7 +114,7 @@ _SUBVOLUME = Table(
 _FILESYSTEM = Table(
     "a file system",
     [
-        Row("device", _NODE, "What it lies on.", required=True),
+        Row("device", NODE, "What it lies on.", required=True),
         Row("mount", Named(_why_no_mount_or_swap, filled=False), "Where it is mounted; none, swap or an absolute path."),
         Row("fs_type", Word(FILESYSTEMS), "Its kind."),
         Row("fs_options", _TEXT, "Options of the program that makes it."),
@@ -193,24 +123,24 @@ _FILESYSTEM = Table(
         Row("fstab_enabled", _FLAG, "Whether it is mounted when the machine starts.", default=True),
         Row("fstab_options", _TEXT, "Options of the mount, beside those that its line has; a dash before one takes it away."),
         Row("os_id", Anything(), "Bareon's; says nothing here."),
-        Row("devices", _NODES, "Of a Btrfs on several devices: all of them, device first.", default=()),
+        Row("devices", NODES, "Of a Btrfs on several devices: all of them, device first.", default=()),
         Row("level", Word([str(level) for level in LEVELS]), "How a Btrfs lies on several devices."),
         Row("subvolumes", ListOf(_SUBVOLUME, "subvolumes"), "Those of a Btrfs.", default=()),
-        *_KEPT,
+        *KEPT,
     ],
 )
 _VDEV = Table(
     "a vdev",
     [
         Row("type", Word([str(kind) for kind in zfs.Vdev]), "How its devices are put together.", required=True),
-        Row("devices", _DEVICES, "Its devices.", required=True),
+        Row("devices", DEVICES, "Its devices.", required=True),
     ],
 )
 _LOG = Table(
     "a log",
     [
         Row("type", Word([str(kind) for kind in zfs.LOG_KINDS]), "How its devices are put together.", required=True),
-        Row("devices", _DEVICES, "Its devices.", required=True),
+        Row("devices", DEVICES, "Its devices.", required=True),
     ],
 )
 _DATASET = Table(
@@ -229,8 +159,8 @@ _ZPOOL = Table(
         Row("name", Named(_why_no_pool), "What it is called.", required=True),
         Row("vdevs", ListOf(_VDEV, "vdevs", least=1), "What it lies on.", required=True),
         Row("logs", ListOf(_LOG, "logs"), "The devices that keep synchronous writes until these are in place.", default=()),
-        Row("caches", _NODES, "The devices that keep what is read most.", default=()),
-        Row("spares", _NODES, "The devices that stand by.", default=()),
+        Row("caches", NODES, "The devices that keep what is read most.", default=()),
+        Row("spares", NODES, "The devices that stand by.", default=()),
         Row("ashift", Whole(zfs.LEAST_ASHIFT, zfs.LARGEST_ASHIFT), "Its sectors, as a power of two.", default=zfs.ASHIFT),
         Row("mount", _MOUNT, "Where its own dataset is mounted; none or an absolute path."),
         Row("properties", Properties(), "Properties of its own dataset, which those in it inherit.", default=()),
@@ -242,13 +172,13 @@ STATIC = Table(
     "a static schema",
     [
         Row("parteds", ListOf(_DISK, "disks"), "Disks and their partitions.", default=()),
-        Row("mds", ListOf(_ARRAY, "arrays"), "Arrays of md.", default=()),
+        Row("mds", ListOf(ARRAY, "arrays"), "Arrays of md.", default=()),
         Row("luks", ListOf(_CONTAINER, "LUKS containers"), "LUKS containers.", default=()),
-        Row("pvs", ListOf(_PHYSICAL_VOLUME, "physical volumes"), "LVM's physical volumes.", default=()),
-        Row("vgs", ListOf(_GROUP, "volume groups"), "LVM's volume groups.", default=()),
-        Row("thin_pools", ListOf(_POOL, "thin pools"), "LVM's thin pools.", default=()),
-        Row("lvs", ListOf(_VOLUME, "logical volumes"), "LVM's logical volumes.", default=()),
-        Row("caches", ListOf(_CACHE, "caches"), "Caches of logical volumes.", default=()),
+        Row("pvs", ListOf(PHYSICAL_VOLUME, "physical volumes"), "LVM's physical volumes.", default=()),
+        Row("vgs", ListOf(GROUP, "volume groups"), "LVM's volume groups.", default=()),
+        Row("thin_pools", ListOf(POOL, "thin pools"), "LVM's thin pools.", default=()),
+        Row("lvs", ListOf(VOLUME, "logical volumes"), "LVM's logical volumes.", default=()),
+        Row("caches", ListOf(CACHE, "caches"), "Caches of logical volumes.", default=()),
         Row("zpools", ListOf(_ZPOOL, "ZFS pools"), "ZFS pools and the datasets in them.", default=()),
         Row("fss", ListOf(_FILESYSTEM, "file systems"), "File systems and swap.", default=()),
     ],

@@ -1,0 +1,71 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Arrays of md in the static schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._data.containers import Row, Table
+from .._data.kinds import Truth, Word
+from .._storage import names
+from .._storage.raid import RaidLevel, least_legs
+from .entry import Entry
+from .kinds import DEVICES, KEPT, NODES, Level, Named
+
+_DEFAULT_METADATA = "1.2"
+ARRAY = Table(
+    "an array",
+    [
+        Row("name", Named(names.why_no_array), "Its device node, such as /dev/md/root.", required=True),
+        Row("level", Level(), "Its RAID level.", required=True),
+        Row("devices", DEVICES, "The partitions that it is made of.", required=True),
+        Row("spares", NODES, "The spare partitions.", default=()),
+        Row("metadata", Word(("default", "1.0", "1.1", "1.2")), "The version of md's metadata.", default="default"),
+        Row("mdadm_conf_enabled", Truth(), "Whether mdadm.conf names it.", default=True),
+        *KEPT,
+    ],
+)
+
+
+@dataclass(frozen=True)
+class DesiredArray:
+    """An md array; `level` as mdadm has it (raid1)."""
+
+    place: str
+    device: str
+    title: str
+    level: str
+    members: tuple[str, ...]
+    spares: tuple[str, ...] = ()
+    metadata: str = "1.2"
+    keep_data: bool = False
+    space: str = ""
+    asked_metadata: str = "default"
+    """The version of the metadata in the schema, `default` where it leaves that open."""
+    in_mdadm_conf: bool = True
+
+
+def array_of(item: Entry) -> DesiredArray:
+    """Return an array."""
+    level, members = item["level"], item["devices"]
+    if level is not None and len(members) < least_legs(level) and item.is_right("devices"):
+        item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
+    if level is RaidLevel.RAID0 and item["spares"]:
+        item.mistake("spares", "raid0 cannot use a spare")
+    by_default = item["metadata"] == "default"
+    return DesiredArray(
+        place=item.place,
+        device=item["name"],
+        title=item["name"].rsplit("/", 1)[-1],
+        level=level.value if level else "",
+        members=members,
+        spares=item["spares"],
+        metadata=_DEFAULT_METADATA if by_default else item["metadata"],
+        keep_data=item["keep_data"],
+        space=item.space,
+        asked_metadata=item["metadata"],
+        in_mdadm_conf=item["mdadm_conf_enabled"],
+    )
