@@ -196,6 +196,17 @@ EXAMPLES = r"""
     consumer: vm1
     project: web
     state: absent
+
+- name: Place a second one on another host than the first
+  bareon.allocator.provider_allocation:
+    consumer: vm4
+    request:
+      groups:
+        "":
+          resources:
+            VCPU: 1
+      not_with:
+        - vm3
 """
 
 RETURN = r"""
@@ -222,6 +233,10 @@ mappings:
   description: By the suffix of each group of the request, the UUIDs of the providers that it was given.
   returned: with O(request)
   type: dict
+alternative:
+  description: The number of the request of C(one_of) that was satisfied, from 0.
+  returned: with O(request) that has C(one_of)
+  type: int
 refused:
   description: Why each of the candidates before that one could not be had.
   returned: with O(candidates) or O(request)

@@ -44,7 +44,7 @@ options:
         is enough. C(not_member_of) lists aggregates that the provider must not be in. For the group with the empty suffix it is also enough
         if the root of the tree is in the aggregate; the root must not be in a forbidden one.
       - C(in_tree) is the UUID or the name of a provider. Only the tree that it belongs to is searched.
-      - Exactly one of O(groups) and O(query) is required.
+      - Exactly one of O(groups), O(query) and O(one_of) is required.
     type: dict
   same_subtree:
     description:
@@ -90,6 +90,37 @@ options:
       - The request as a query string of OpenStack Placement's C(GET /allocation_candidates). It replaces O(groups) and the options that
         belong to it. C(isolate), C(can_split), C(root_member_of) and C(!) in C(same_subtree) are understood as well.
     type: str
+  with:
+    description:
+      - Consumers, by name or UUID. A candidate must be on a root where each of them has something.
+      - What a consumer has of a sharing provider only counts if it has nothing else. A consumer that has nothing is on no root.
+      - A name is that of a consumer without a project, or else of the only consumer of that name. In
+        M(bareon.allocator.provider_allocation) it is that of a consumer of the same project first, and the consumer that is placed is left
+        out, so that all members of a group can have the same list.
+    type: list
+    elements: str
+  not_with:
+    description:
+      - Consumers, by name or UUID, as in O(with). A candidate must be on a root where none of them has anything.
+      - It holds for this request alone, and for as long as the search takes. A later request of another consumer has to name this one.
+    type: list
+    elements: str
+  prefer:
+    description:
+      - "What is better to have than not, up to 8 of C({trait: X, weight: n}) or C({aggregate: X, weight: n}). A weight is 1 to 1000000, by
+        default 1."
+      - A candidate has it if one of its providers, or the root of its tree, has the trait or is in the aggregate. The candidates with the
+        largest sum of weights come first, and those of equal weight are sorted by O(order).
+    type: list
+    elements: dict
+  one_of:
+    description:
+      - Requests in order of preference, each with O(groups) or O(query) and the options that belong to these, O(with), O(not_with) and
+        O(prefer). The candidates of the first come before those of the second.
+      - O(with), O(not_with) and O(prefer) of the task are those of every request that does not say its own.
+      - Mutually exclusive with O(groups), O(query) and the options that belong to these.
+    type: list
+    elements: dict
   limit:
     description:
       - The most candidates to return. The search stops when it has them.
@@ -200,6 +231,16 @@ EXAMPLES = r"""
           MEMORY_MB: 6144
     can_split:
       - MEMORY_MB
+
+- name: Find a place for a replica, away from the first one, rather on flash, and with fewer CPUs if need be
+  bareon.allocator.provider_candidates:
+    one_of:
+      - groups: {"": {resources: {VCPU: 8}}}
+      - groups: {"": {resources: {VCPU: 4}}}
+    not_with: [database1]
+    prefer:
+      - {trait: STORAGE_DISK_SSD, weight: 2}
+    limit: 1
 """
 
 RETURN = r"""
@@ -231,6 +272,11 @@ candidates:
         _COMPUTE:
           - 25a47fe7-23d2-59cc-ae5c-fb8b3d4f0d58
       score: 0.14
+alternatives:
+  description: The number of the request of O(one_of) that each candidate satisfies, from 0.
+  returned: with O(one_of)
+  type: list
+  elements: int
 truncated:
   description: Whether O(budget) or the size of the candidates ended the search, so that there may be more of them.
   returned: success
@@ -293,6 +339,11 @@ why:
       type: list
       elements: dict
       returned: success
+    alternatives:
+      description: With O(one_of), the same for each of its requests. RV(why.says) speaks of all of them, the rest of RV(why) of the first.
+      type: list
+      elements: dict
+      returned: with O(one_of)
     largest:
       description: For each amount, the largest piece that is C(free), and the provider that has it.
       type: list

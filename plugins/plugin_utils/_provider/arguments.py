@@ -23,7 +23,7 @@ BACKUP_ARGUMENTS: Mapping[str, t.Any] = {
 
 DATABASE_EXCLUSIVE: tuple[tuple[str, ...], ...] = (("database", "world"),)
 
-REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
+_ASKED: Mapping[str, t.Any] = {
     "groups": {"type": "dict"},
     "same_subtree": {"type": "list", "elements": "raw"},
     "root_required": {"type": "list", "elements": "str"},
@@ -33,6 +33,24 @@ REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
     "isolate": {"type": "list", "elements": "raw"},
     "can_split": {"type": "list", "elements": "str"},
     "query": {"type": "str"},
+    "with": {"type": "list", "elements": "str"},
+    "not_with": {"type": "list", "elements": "str"},
+    "prefer": {"type": "list", "elements": "dict"},
+}
+
+_IN_QUERY = ("groups", "same_subtree", "root_required", "root_forbidden", "root_member_of", "group_policy", "isolate", "can_split")
+
+_QUERY_EXCLUSIVE: tuple[tuple[str, ...], ...] = tuple(("query", key) for key in _IN_QUERY)
+
+REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
+    **_ASKED,
+    "one_of": {
+        "type": "list",
+        "elements": "dict",
+        "options": _ASKED,
+        "mutually_exclusive": _QUERY_EXCLUSIVE,
+        "required_one_of": [("groups", "query")],
+    },
     "limit": {"type": "int"},
     "distinct": {"type": "str", "choices": ["allocations", "mappings"], "default": "allocations"},
     "order": {"type": "str", "choices": ["none", "spread", "pack"], "default": "none"},
@@ -40,8 +58,9 @@ REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
     "explain_below": {"type": "int", "default": 1},
 }
 
-_IN_QUERY = ("groups", "same_subtree", "root_required", "root_forbidden", "root_member_of", "group_policy", "isolate", "can_split")
+REQUEST_EXCLUSIVE: tuple[tuple[str, ...], ...] = (*_QUERY_EXCLUSIVE, *(("one_of", key) for key in (*_IN_QUERY, "query")))
 
-REQUEST_EXCLUSIVE: tuple[tuple[str, ...], ...] = tuple(("query", key) for key in _IN_QUERY)
+REQUEST_NEEDS: tuple[str, ...] = ("groups", "query", "one_of")
 
-REQUEST_NEEDS: tuple[str, ...] = ("groups", "query")
+ASKED_KEYS: tuple[str, ...] = tuple(_ASKED)
+"""What each of several alternatives may say for itself."""

@@ -202,6 +202,8 @@ REQUEST = {
     "group_policy": "none",
 }
 
+WISHES = {"with": [UUID], "not_with": ["other"], "prefer": [{"trait": "CUSTOM_A", "weight": 2}, {"aggregate": UUID}]}
+
 
 def actions(folder: pathlib.Path) -> Iterator[Target]:
     """Yield every action that plans; those of hosts only hand over to modules."""
@@ -253,10 +255,15 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         "provider_backup": [{"database": database, "path": str(folder / "saved.sqlite"), "timeout": 5}],
         "provider_restore": [{"database": database, "path": str(folder / "backup.sqlite"), "timeout": 5}],
         "provider_info": [{"world": WORLD, "providers": ["h"]}, {"world": WORLD, "consumers": [UUID], "audit": True}],
-        "provider_candidates": [{"world": WORLD, **REQUEST, "limit": 5}, {"world": WORLD, "query": "resources=VCPU:1&limit=2"}],
+        "provider_candidates": [
+            {"world": WORLD, **REQUEST, "limit": 5},
+            {"world": WORLD, "query": "resources=VCPU:1&limit=2"},
+            {"world": WORLD, "one_of": [REQUEST, {"query": "resources=VCPU:1"}], **WISHES, "limit": 2},
+        ],
         "provider_allocation": [
             {"database": database, "consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "retries": 1},
             {"database": database, "consumer": UUID, "request": REQUEST, "retries": 1, "timeout": 5},
+            {"database": database, "consumer": UUID, "request": {"one_of": [REQUEST], **WISHES}, "retries": 1, "timeout": 5},
             {"database": database, "consumers": [{"consumer": UUID, "allocations": {"h": {"VCPU": 1}}}]},
         ],
     }

@@ -19,6 +19,7 @@ class World:
 
     def __init__(self, data):
         self.by_uuid = {provider["uuid"]: provider for provider in data["providers"]}
+        self.allocations = data["allocations"]
         self.used = {}
         for allocations in data["allocations"].values():
             for uuid, amounts in allocations.items():
@@ -40,6 +41,12 @@ class World:
 
     def root(self, uuid):
         return self.ancestors_or_self(uuid)[-1]
+
+    def roots_of(self, consumer):
+        """Where a consumer is: of shared providers it says nothing, unless it has nothing else."""
+        held = self.allocations.get(consumer, {})
+        own = {uuid for uuid in held if SHARES not in self.traits(uuid)} or set(held)
+        return {self.root(uuid) for uuid in own}
 
     def traits(self, uuid):
         return set(self.by_uuid[uuid]["traits"])
@@ -87,9 +94,29 @@ def brute_force(data, ask):
     return found
 
 
+def weights(data, ask):
+    """Return the most that candidates with the same (allocations, mappings) weigh by what they meet of `prefer`."""
+    world = World(data)
+    found = {}
+    for anchor in [uuid for uuid in world.order if world.by_uuid[uuid]["parent"] is None]:
+        for allocations, mappings in _at_anchor(world, anchor, ask) if _root_fits(world, anchor, ask) else ():
+            chosen = {anchor, *(uuid for _suffix, uuid in mappings)}
+            weight = sum(entry["weight"] for entry in ask["prefer"] if any(_meets(world, uuid, entry) for uuid in chosen))
+            found[allocations, mappings] = max(weight, found.get((allocations, mappings), 0))
+    return found
+
+
+def _meets(world, uuid, entry):
+    return entry.get("trait") in world.traits(uuid) or entry.get("aggregate") in world.aggregates(uuid)
+
+
 def _root_fits(world, anchor, ask):
     traits, aggregates = world.traits(anchor), world.aggregates(anchor)
     if not set(ask.get("root_required", ())) <= traits or set(ask.get("root_forbidden", ())) & traits:
+        return False
+    if any(anchor not in world.roots_of(consumer) for consumer in ask.get("with", ())):
+        return False
+    if any(anchor in world.roots_of(consumer) for consumer in ask.get("not_with", ())):
         return False
     for entry in ask.get("root_member_of", ()):
         if isinstance(entry, str) and entry.startswith("!"):

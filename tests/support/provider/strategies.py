@@ -129,6 +129,18 @@ def cases(draw):
 
 
 @st.composite
+def wishing(draw):
+    """Any of the other cases, and with whom, without whom, and what is preferred."""
+    world, ask = draw(st.one_of(cases(), crowded()))
+    kind = draw(st.sampled_from(["with", "not_with", None, None]))
+    if kind is not None:
+        ask = {**ask, kind: [draw(st.sampled_from([CONSUMER, CONSUMER, provider_uuid("stranger")]))]}
+    named = [*({"trait": name} for name in TRAITS), *({"aggregate": name} for name in AGGREGATES[:2])]
+    preferred = draw(st.lists(st.sampled_from(named), max_size=3, unique_by=str))
+    return world, {**ask, "prefer": [{**entry, "weight": draw(st.integers(1, 3))} for entry in preferred]}
+
+
+@st.composite
 def crowded(draw):
     """One host with devices, and more groups that want them than comfortable."""
     host = provider_uuid("host")

@@ -13,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ....module_utils._data.words import listed
 from ..._common.libraries import np
-from ..request.model import UNSUFFIXED, Group, Request
+from ..request.model import UNSUFFIXED, Group, Preference, Request
 from .index import Index, Mask
+
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,16 @@ def root_filters(index: Index, request: Request) -> Iterator[tuple[str, str, Mas
     if unsuffixed is not None and unsuffixed.not_member_of:
         names = ", ".join(sorted(unsuffixed.not_member_of))
         yield "not_member_of", f"root is not in aggregate {names}", ~index.any_aggregate(unsuffixed.not_member_of)[roots]
+    if request.roots is not None:
+        yield "with", f"root is that of {listed(request.near, _MOST_NAMED)}", _root_among(index, request.roots)
+    if request.other_roots:
+        yield "not_with", f"root is not that of {listed(request.away, _MOST_NAMED)}", ~_root_among(index, request.other_roots)
+
+
+def preference_mask(index: Index, preference: Preference) -> Mask:
+    """Return where a provider has what is preferred."""
+    having = index.any_trait if preference.kind == "trait" else index.any_aggregate
+    return having([preference.name])
 
 
 def trees_with(index: Index, own: Mask, shared: Mask) -> Mask:
@@ -133,7 +146,17 @@ def feasible_trees(index: Index, request: Request, columns: list[Column]) -> Mas
         for choice in required_together(unsuffixed[0].group, unsuffixed):
             has = index.any_trait(choice)
             feasible &= trees_with(index, own & has, shared & has)
+    if request.met:
+        own = np.logical_or.reduce([column.own for column in columns])
+        shared = np.logical_or.reduce([column.shared for column in columns])
+        for preference in request.met:
+            has = preference_mask(index, preference)
+            feasible &= trees_with(index, own & has, shared & has) | has[index.tree_start]
     return feasible
+
+
+def _root_among(index: Index, roots: frozenset[str]) -> Mask:
+    return np.array([index.uuids[start] in roots for start in index.starts], dtype=bool)
 
 
 def _resource_filter(index: Index, name: str, amount: int, split: bool) -> Filter:

@@ -20,7 +20,7 @@ from itertools import islice, repeat
 
 from ..._common.libraries import np
 from ..request.model import UNSUFFIXED, Request
-from .columns import Column
+from .columns import Column, preference_mask
 from .constraints import Positions
 from .index import Index
 from .levels import Levels, Rank, interchange_key, make_levels, mean_depth
@@ -51,12 +51,14 @@ class SearchOptions:
 class Answer:
     """The candidates that were found; `truncated` when the budget or their size ended the search before the request's limit or the last.
 
-    `anchors` says of each candidate in which index it was found, and the position of the root of whose tree it is.
+    `anchors` says of each candidate in which index it was found, and the position of the root of whose tree it is. `steps` is how many
+    choices were looked at.
     """
 
     candidates: list[Candidate]
     truncated: bool
     anchors: tuple[tuple[Index, int], ...] = field(default=(), compare=False)
+    steps: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def find_in_parts(
                 anchors.append((kind.levels.index, tree))
     except BudgetSpent:
         truncated = True
-    return Answer(found, truncated, tuple((index, index.starts[tree]) for index, tree in anchors))
+    steps = options.budget - max(0, budget.left)
+    return Answer(found, truncated, tuple((index, index.starts[tree]) for index, tree in anchors), steps)
 
 
 def _tree_searches(
@@ -116,13 +119,34 @@ def _tree_searches(
     whole = [choices for column, choices in zip(levels.columns, of_column, strict=True) if not column.can_split]
     splits = [choices for column, choices in zip(levels.columns, of_column, strict=True) if column.can_split]
     kinds: dict[int, tuple[_Kind, list[_ColumnOptions]]] = {}
+    wanted = _preferences(part.index, request)
     for tree in trees:
         of_tree = levels.of_tree[tree]
         if id(of_tree) not in kinds:
             kinds[id(of_tree)] = _kind(of_tree, levels.columns, options), [whole[number] for number in of_tree.order]
         kind, ordered = kinds[id(of_tree)]
         choices = tree_choices(of_tree, [column(tree) for column in ordered], [sorted(column(tree)) for column in splits], budget)
+        if wanted:
+            choices = _meeting(choices, part.index.starts[tree], wanted, budget)
         yield zip(repeat(kind), repeat(tree), choices)
+
+
+def _preferences(index: Index, request: Request) -> list[tuple[bytes, bool]]:
+    """Return where each preference is met, and whether it is to be; nothing where that does not matter."""
+    if request.met is None:
+        return []
+    return [(preference_mask(index, preference).tobytes(), preference in request.met) for preference in request.prefer]
+
+
+def _meeting(choices: Iterator[Choice], root: int, wanted: Sequence[tuple[bytes, bool]], budget: Budget) -> Iterator[Choice]:
+    """Yield the choices that meet exactly the wanted preferences, by one of their providers or the root."""
+    for choice in choices:
+        positions, parts = choice
+        chosen = {root, *positions, *(position for filling in parts for position, _part in filling)}
+        if all(any(mask[position] for position in chosen) == is_wanted for mask, is_wanted in wanted):
+            yield choice
+        else:
+            budget.spend(1)
 
 
 @dataclass(frozen=True, eq=False)

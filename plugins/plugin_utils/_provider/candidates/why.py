@@ -101,6 +101,10 @@ def _group_relaxations(group: Group) -> Iterator[tuple[str, str, Group]]:
 
 
 def _root_relaxations(request: Request) -> Iterator[Relaxation]:
+    if request.roots is not None:
+        yield Relaxation("with", f"apart from {listed(request.near, _MOST_SHOWN)}", replace(request, roots=None))
+    if request.other_roots:
+        yield Relaxation("not_with", f"on the root of {listed(request.away, _MOST_SHOWN)}", replace(request, other_roots=frozenset()))
     for trait in sorted(request.root_required):
         yield Relaxation(
             "root_required", f"without trait {trait} at the root", replace(request, root_required=request.root_required - {trait})

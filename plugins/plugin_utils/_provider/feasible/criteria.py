@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from ..._common.libraries import sa
 from ..candidates.columns import column_amounts
 from ..ledger.statements import select_rows
-from ..request.model import UNSUFFIXED, Group, Request
+from ..request.model import UNSUFFIXED, Group, Preference, Request
 from ..world.names import aggregate_uuid
 
 
@@ -86,12 +86,15 @@ class Criterion:
 class Criteria:
     """What a request needs of a tree. `unwanted` are tables and conditions of which the root's rows must have none.
 
-    `held` are the roots of the trees in which the consumer has something, which counts as free: they are always looked at.
+    `held` are the roots of the trees in which the consumer has something, which counts as free: they are always looked at. `roots` are
+    the only ones that will do, None for any; `other_roots` will not.
     """
 
     wanted: tuple[Criterion, ...]
     unwanted: tuple[Atom, ...]
     held: frozenset[int] = frozenset()
+    roots: frozenset[int] | None = None
+    other_roots: frozenset[int] = frozenset()
 
 
 def conjunction(parts: Iterable[Sql]) -> Sql:
@@ -110,17 +113,21 @@ def rows(connection: sa.Connection, sql: Sql) -> Sequence[t.Any]:
     return select_rows(connection, sql.text, sql.values)
 
 
-def make_criteria(request: Request, trees: Mapping[str, int], kept: Mapping[int, int], sharing: Collection[int]) -> Criteria:
+def make_criteria(
+    request: Request, trees: Mapping[str, int], kept: Mapping[int, int], sharing: Collection[int], numbers: Mapping[str, int] | None = None
+) -> Criteria:
     """Return the criteria of a request.
 
     `trees` are the numbers of the roots of the trees that in_tree names, by that name. `kept` are the providers of which the consumer has
-    something, each with its root; `sharing` are those of them that share.
+    something, each with its root; `sharing` are those of them that share. `numbers` are those of the roots that the request names, by UUID.
     """
+    numbers = numbers or {}
     shares = frozenset(sharing)
     wanted = [criterion for group in request.groups for criterion in _of_group(request, group, trees, shares)]
     roots = [_with_trait([trait], "root_required", "root has ") for trait in sorted(request.root_required)]
     roots += [_in_aggregate(choice, "root_member_of", "root is ") for choice in request.root_member_of]
     at_root = (Sql("{p}.provider_id = {p}.root_id"),)
+    preferred = (Criterion((_preferred(preference),)) for preference in sorted(request.met or (), key=_by_name))
     unsuffixed = request.group(UNSUFFIXED)
     excluded = request.root_not_member_of | (unsuffixed.not_member_of if unsuffixed else frozenset())
     unwanted = [
@@ -128,9 +135,11 @@ def make_criteria(request: Request, trees: Mapping[str, int], kept: Mapping[int,
         *([_in_aggregate(excluded, "root_member_of", "root is not ")] if excluded else []),
     ]
     return Criteria(
-        (*(Criterion((atom,), at_root, None) for atom in roots), *_several(request, wanted)),
+        (*(Criterion((atom,), at_root, None) for atom in roots), *preferred, *_several(request, wanted)),
         tuple(unwanted),
         frozenset(kept.values()),
+        None if request.roots is None else frozenset(numbers[uuid] for uuid in request.roots & numbers.keys()),
+        frozenset(numbers[uuid] for uuid in request.other_roots & numbers.keys()),
     )
 
 
@@ -211,6 +220,15 @@ def _with_room(name: str, amount: int, kept: frozenset[int], *, split: bool) -> 
 
 def _with_trait(choice: Iterable[str], kind: str, verb: str = "") -> Atom:
     return Atom("provider_traits", _one_of("trait", choice), kind, f"{verb}trait {' or '.join(sorted(choice))}")
+
+
+def _by_name(preference: Preference) -> tuple[str, str]:
+    return preference.kind, preference.name
+
+
+def _preferred(preference: Preference) -> Atom:
+    having = _with_trait if preference.kind == "trait" else _in_aggregate
+    return having([preference.name], "prefer")
 
 
 def _in_aggregate(choice: Iterable[str], kind: str, verb: str = "") -> Atom:

@@ -45,7 +45,8 @@ class Asker:
     def _parts(self, request: Request, order: str, candidates: Sized) -> Iterator[Part]:
         held: Held = self.holding.amounts if self.holding else {}
         kept = self._roots_of({number for number, _name in held})
-        finder = Finder(self.connection, make_criteria(request, self._trees(request), kept, self._sharing(kept)), self.counts)
+        criteria = make_criteria(request, self._trees(request), kept, self._sharing(kept), self._named_roots(request))
+        finder = Finder(self.connection, criteria, self.counts)
         asked: Counter[str] = Counter()
         for group in request.groups:
             for name, amount in group.resources:
@@ -80,6 +81,11 @@ class Asker:
         numbers = {name: number for name, (number, _uuid) in read_numbers(self.connection, named).items()} if named else {}
         roots = self._roots_of(numbers.values())
         return {name: roots[number] for name, number in numbers.items()}
+
+    def _named_roots(self, request: Request) -> dict[str, int]:
+        """Return the numbers of the roots that a request names, by UUID."""
+        named = (request.roots or frozenset()) | request.other_roots
+        return {uuid: number for uuid, (number, _uuid) in read_numbers(self.connection, named).items()}
 
     def _roots_of(self, numbers: Collection[int]) -> dict[int, int]:
         if not numbers:

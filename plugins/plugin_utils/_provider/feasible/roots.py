@@ -100,8 +100,8 @@ class Finder:
 
     @property
     def _trees(self) -> Collection[int] | None:
-        """The only roots that can do, because in_tree names their trees; None for all."""
-        only: set[int] | None = None
+        """The only roots that can do, because in_tree names their trees, or a consumer to be with is there; None for all."""
+        only: set[int] | None = None if self.criteria.roots is None else set(self.criteria.roots)
         for criterion in self.criteria.wanted:
             if criterion.tree is not None and not self._is_offered(criterion):
                 only = {criterion.tree} if only is None else only & {criterion.tree}
@@ -132,7 +132,9 @@ class Finder:
 
     def _filtered(self, roots: Sequence[int]) -> set[int]:
         """Return those of some roots that may do."""
-        left = set(roots)
+        left = set(roots) - self.criteria.other_roots
+        if self.criteria.roots is not None:
+            left &= self.criteria.roots
         for atom in self.criteria.unwanted:
             says = atom.says.of("d")
             text = f"SELECT d.provider_id FROM {atom.table} d WHERE {says.text} AND d.provider_id IN ({numbers_in(left)})"
@@ -200,9 +202,11 @@ class Finder:
 
     def _complete(self, most: int | None) -> set[int] | None:
         """Return all roots that may do, None if they are more than `most`."""
-        leading = self._rarest()
+        leading = self._rarest() if self.criteria.roots is None else None
         table, conditions = "resource_providers", [Sql("d.parent_id IS NULL")]
-        if leading is not None:
+        if self.criteria.roots is not None:
+            conditions.append(Sql(f"d.root_id IN ({numbers_in(self.criteria.roots)})"))
+        elif leading is not None:
             criterion, number, count = leading
             if not count:
                 return set(self.criteria.held)
@@ -213,6 +217,8 @@ class Finder:
         for criterion in self.criteria.wanted:
             if leading is None or criterion is not leading[0] or criterion.least > 1 or criterion.total:
                 conditions.append(self._of_root(criterion))
+        if self.criteria.other_roots:
+            conditions.append(Sql(f"d.root_id NOT IN ({numbers_in(self.criteria.other_roots)})"))
         for atom in self.criteria.unwanted:
             says = atom.says.of("u")
             text = f"NOT EXISTS (SELECT 1 FROM {atom.table} u WHERE u.provider_id = d.root_id AND {says.text})"

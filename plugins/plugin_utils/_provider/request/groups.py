@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ....module_utils._data.containers import ListOf, MappingOf, Row, Table, Values
 from ....module_utils._data.errors import Mistakes, Place
 from ....module_utils._data.kinds import Kind, Text, Whole
 from ..world.names import KnownNames
-from ..world.parse import AGGREGATE, AMOUNTS, REFERENCE
-from .model import UNSUFFIXED, Group, Request, Subtree, bounded_limit, check_names, check_request, isolated_suffixes, why_no_suffix
+from ..world.parse import AGGREGATE, AMOUNTS, CONSUMER, REFERENCE, TRAIT
+from .model import (
+    UNSUFFIXED,
+    Group,
+    Preference,
+    Request,
+    Subtree,
+    bounded_limit,
+    check_names,
+    check_preferences,
+    check_request,
+    isolated_suffixes,
+    why_no_suffix,
+)
 
 _NAMES = ListOf(Text(filled=True), "names", single=True)
 _AGGREGATES = ListOf(AGGREGATE, "UUIDs or names of aggregates", single=True)
@@ -82,6 +95,19 @@ _GROUP = Table(
         Row("in_tree", REFERENCE),
     ],
 )
+MOST_PREFERENCES = 8
+"""Each set of preferences may be searched for by itself: these are up to 256 searches."""
+
+_PREFERENCE = Table("a preference", [Row("trait", TRAIT), Row("aggregate", AGGREGATE), Row("weight", Whole(1, 1_000_000), default=1)])
+_WISHES = Table(
+    "what a request wishes",
+    [
+        Row("with", ListOf(CONSUMER, "UUIDs or names of consumers", single=True), default=()),
+        Row("not_with", ListOf(CONSUMER, "UUIDs or names of consumers", single=True), default=()),
+        Row("prefer", ListOf(_PREFERENCE, "preferences", single=True), default=()),
+    ],
+    others=True,
+)
 _REQUEST = Table(
     "a request",
     [
@@ -122,6 +148,31 @@ def parse_groups(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
     check_request(request, known, mistakes)
     mistakes.check()
     return request
+
+
+def with_wishes(request: Request, arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
+    """Return a request with what the arguments with, not_with and prefer say, made of the names that exist.
+
+    Raises InputError with every mistake.
+    """
+    mistakes = Mistakes()
+    values = _WISHES.read_nested(arguments, "", mistakes)
+    preferences = []
+    for number, entry in enumerate(values["prefer"]):
+        named = [Preference(kind, entry[kind], entry["weight"]) for kind in ("trait", "aggregate") if entry[kind] is not None]
+        if len(named) == 1:
+            preferences += named
+        elif not mistakes.told(f"prefer[{number}]"):
+            mistakes.add(f"prefer[{number}]", "needs a trait or an aggregate, and not both")
+    if len(preferences) > MOST_PREFERENCES:
+        mistakes.add("prefer", f"has {len(preferences)} preferences; there may be {MOST_PREFERENCES}")
+    for reference in sorted(set(values["with"]) & set(values["not_with"])):
+        mistakes.add("with", f"has {reference}, which not_with has too")
+    wished = replace(request, near=values["with"], away=values["not_with"], prefer=tuple(preferences))
+    mistakes.check()
+    check_preferences(wished, known, mistakes)
+    mistakes.check()
+    return wished
 
 
 def parse_group(data: t.Any, place: str, known: KnownNames) -> Group:

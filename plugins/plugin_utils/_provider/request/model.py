@@ -51,8 +51,22 @@ class Subtree:
 
 
 @dataclass(frozen=True, slots=True)
+class Preference:
+    """What is better to have than not: a trait, or an aggregate (`kind`), of a provider or of the root of its tree."""
+
+    kind: str
+    name: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """A whole request. `isolated` are the suffixes whose provider satisfies no other suffixed group."""
+    """A whole request. `isolated` are the suffixes whose provider satisfies no other suffixed group.
+
+    `near` and `away` are consumers, by UUID or name, on whose roots a candidate is to be, or not to be. Which ones these are is for who
+    knows the consumers to say: `roots` (None: any) and `other_roots`, by UUID. `met` are the only preferences that a candidate meets; None:
+    it does not matter.
+    """
 
     groups: tuple[Group, ...]
     subtrees: tuple[Subtree, ...] = ()
@@ -63,6 +77,12 @@ class Request:
     isolated: frozenset[str] = frozenset()
     can_split: frozenset[str] = frozenset()
     limit: int | None = None
+    near: tuple[str, ...] = ()
+    away: tuple[str, ...] = ()
+    prefer: tuple[Preference, ...] = ()
+    roots: frozenset[str] | None = None
+    other_roots: frozenset[str] = frozenset()
+    met: frozenset[Preference] | None = None
 
     def group(self, suffix: str) -> Group | None:
         """Return the group with a suffix."""
@@ -170,6 +190,13 @@ def _check_known(request: Request, known: KnownNames, mistakes: Mistakes) -> Non
     roots = request.root_required | request.root_forbidden
     _add_unknown("root_required", (known.why_not_trait(trait) for trait in sorted(roots)), mistakes)
     _add_unknown_aggregates("root_member_of", [*request.root_member_of, request.root_not_member_of], known, mistakes)
+
+
+def check_preferences(request: Request, known: KnownNames, mistakes: Mistakes) -> None:
+    """Collect the traits and aggregates that a request prefers and that do not exist."""
+    for number, preference in enumerate(request.prefer):
+        why_not = known.why_not_trait if preference.kind == "trait" else known.why_not_aggregate
+        _add_unknown(f"prefer[{number}].{preference.kind}", [why_not(preference.name)], mistakes)
 
 
 def check_names(place: str, group: Group, known: KnownNames, mistakes: Mistakes) -> None:

@@ -16,23 +16,25 @@ from pathlib import Path
 from ....module_utils._data.errors import InputError, Mistake, Mistakes, NoSolution
 from ....module_utils._data.kinds import refuse_less
 from ..._common.libraries import sa
-from ..candidates.find import Answer
 from ..candidates.held import held_candidate
 from ..candidates.index import Index
+from ..candidates.preferred import Ranked, find_preferred
 from ..candidates.write import Candidate
 from ..feasible.parts import Asker
 from ..ledger.at_once import make_claims
 from ..ledger.claim_first import Chosen, NoneLeft, claim_first, claim_held_or_first
 from ..ledger.claims import Claim, Seen, read_own_holding
+from ..ledger.neighbours import at_neighbours
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
 from ..ledger.plain import Plain, plain_claimed, plain_inventories
-from ..ledger.read import read_neighbourhood
+from ..ledger.read import Holding, read_neighbourhood
 from ..ledger.reshape import Reshaped, reshape
 from ..ledger.retry import RetryPolicy
+from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
 from .candidates import (
-    explain_in_database,
+    explain_ranked,
     parse_request,
     parse_request_in_database,
     placed_groups,
@@ -48,10 +50,11 @@ _TRIED_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Placed:
-    """What was claimed, and the candidate it was."""
+    """What was claimed, the candidate it was, and the number of the alternative that it satisfies."""
 
     chosen: Chosen
     candidate: Candidate
+    alternative: int = 0
 
 
 def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
@@ -66,11 +69,11 @@ def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
     looks = 0
     while True:
         looks += 1
-        answer = ledger.read(partial(_look, claim=claim, request=request))
-        found = answer.candidates
+        ranked = ledger.read(partial(_look, claim=claim, request=request))
+        found = ranked.answer.candidates
         claims = (
             replace(claim, amounts=candidate["allocations"], seen=_seen(index, root, candidate))
-            for candidate, (index, root) in zip(found, answer.anchors, strict=True)
+            for candidate, (index, root) in zip(found, ranked.answer.anchors, strict=True)
         )
         try:
             chosen = claim_first(ledger, claims)
@@ -78,44 +81,53 @@ def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
             if looks > ledger.policy.retries or ledger.deadline.is_over:
                 raise NoSolution(f"other writers came first all {looks} times: {error}", error.conflict) from None
         else:
-            return Placed(chosen, found[chosen.index])
+            return Placed(chosen, found[chosen.index], ranked.alternatives[chosen.index])
 
 
 def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed | None:
     """Return what a consumer has if that is what the request asks for; None if it has nothing, or something else."""
 
-    def read(connection: sa.Connection) -> tuple[Allocations, World] | None:
+    def read(connection: sa.Connection) -> tuple[Allocations, World, list[Request]] | None:
         holding = read_own_holding(connection, claim)
-        return None if holding is None else (holding.by_provider, read_neighbourhood(connection, holding))
+        if holding is None:
+            return None
+        world = read_neighbourhood(connection, holding)
+        with _inside_request():
+            asked = parse_request(request, world.known_names())
+        return holding.by_provider, world, _at_neighbours(connection, asked, claim, holding)
 
     found = ledger.read(read)
     if found is None:
         return None
-    held, world = found
-    with _inside_request():
-        asked = parse_request(request, world.known_names())
-    answer = held_candidate(world, held, asked, request["budget"])
-    if answer.truncated:
-        says = "the budget is too small to tell whether the consumer has what is requested, so nothing was changed; raise budget"
-        raise NoSolution(says, {"held": held})
-    if not answer.candidates:
-        return None
-    return Placed(claim_first(ledger, [replace(claim, amounts=held)]), answer.candidates[0])
+    held, world, alternatives = found
+    for number, asked in enumerate(alternatives):
+        answer = held_candidate(world, held, asked, request["budget"])
+        if answer.truncated:
+            says = "the budget is too small to tell whether the consumer has what is requested, so nothing was changed; raise budget"
+            raise NoSolution(says, {"held": held})
+        if answer.candidates:
+            return Placed(claim_first(ledger, [replace(claim, amounts=held)]), answer.candidates[0], number)
+    return None
 
 
-def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any]) -> Answer:
+def _at_neighbours(connection: sa.Connection, asked: Sequence[Request], claim: Claim, holding: Holding | None) -> list[Request]:
+    own = claim.consumer if holding is None else holding.consumer.uuid
+    return [at_neighbours(connection, request, claim.project, own) for request in asked]
+
+
+def _look(connection: sa.Connection, claim: Claim, request: Mapping[str, t.Any]) -> Ranked:
     """Return the best candidates. Raises NoSolution with `why` when there is none."""
     with _inside_request():
-        asked = parse_request_in_database(connection, request)
-        refuse_unknown_trees_in_database(connection, placed_groups(asked))
-    asked = replace(asked, limit=asked.limit or _TRIED_AT_ONCE)
+        requests = parse_request_in_database(connection, request)
+        refuse_unknown_trees_in_database(connection, placed_groups(requests))
     holding = read_own_holding(connection, claim)
+    asked = [replace(one, limit=one.limit or _TRIED_AT_ONCE) for one in _at_neighbours(connection, requests, claim, holding)]
     asker = Asker(connection, holding)
-    answer = asker.find(asked, search_options(request))
-    if not answer.candidates:
-        why = explain_in_database(asker, asked, answer) if request["explain_below"] else {}
+    ranked = find_preferred(asker.find, asked, search_options(request))
+    if not ranked.answer.candidates:
+        why = explain_ranked(asker, asked, ranked) if request["explain_below"] else {}
         raise NoSolution(" ".join(why.get("says", ())) or "there is no candidate", {"why": why})
-    return answer
+    return ranked
 
 
 @contextmanager
@@ -197,7 +209,8 @@ def _choose(ledger: Ledger, candidates: Sequence[Claim]) -> Plain:
 def _place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Plain:
     placed = place(ledger, claim, request)
     result = plain_claimed(placed.chosen.claimed)
-    return {**result, "mappings": placed.candidate["mappings"], "refused": list(placed.chosen.refused)}
+    shown = {**result, "mappings": placed.candidate["mappings"], "refused": list(placed.chosen.refused)}
+    return shown if request.get("one_of") is None else {**shown, "alternative": placed.alternative}
 
 
 def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:

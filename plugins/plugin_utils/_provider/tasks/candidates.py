@@ -7,18 +7,23 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from ....module_utils._data.errors import InputError, Mistakes, suggest
+from ....module_utils._data.errors import InputError, Mistake, Mistakes, suggest
 from ....module_utils._data.kinds import refuse_less
 from ..._common.libraries import sa
+from ..arguments import ASKED_KEYS
 from ..candidates.find import Answer, SearchOptions, find_candidates
 from ..candidates.index import Index, build_index
+from ..candidates.preferred import Ranked, find_preferred
 from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
+from ..ledger.neighbours import at_neighbours, at_neighbours_in
 from ..ledger.open import open_ledger
 from ..ledger.read import (
     Consumer,
@@ -33,7 +38,7 @@ from ..ledger.read import (
     read_world,
 )
 from ..ledger.rehearsal import rehearsed
-from ..request.groups import parse_groups
+from ..request.groups import parse_groups, with_wishes
 from ..request.model import USUAL_LIMIT, Group, Request, bounded_limit, with_names
 from ..request.query import parse_query
 from ..world.model import World
@@ -55,19 +60,21 @@ def run_provider_candidates(arguments: Mapping[str, t.Any], *, rehearsal: Path |
             return ledger.read(lambda connection: _find_in_database(connection, arguments))
     world = parse_world(arguments["world"])
     index = build_index(world)
-    request = _limited(parse_request(arguments, index.known))
-    refuse_unknown_trees(placed_groups(request), index.named, lambda: index.named)
-    answer = find_candidates(index, request, search_options(arguments))
-    result = describe(answer, arguments, lambda: _explain(index, world, request, len(answer.candidates)))
+    requests = [at_neighbours_in(world, _limited(request)) for request in parse_request(arguments, index.known)]
+    refuse_unknown_trees(placed_groups(requests), index.named, lambda: index.named)
+    ranked = find_preferred(partial(find_candidates, index), requests, search_options(arguments))
+    answer = ranked.answer
+    result = describe(ranked, arguments, lambda: explain_each(partial(_explain, index, world), requests, ranked))
     return {**result, "summaries": summaries(_trees_of(world, _allotted(answer)))} if arguments["summaries"] else result
 
 
 def _find_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> dict[str, t.Any]:
-    request = _limited(parse_request_in_database(connection, arguments))
-    refuse_unknown_trees_in_database(connection, placed_groups(request))
+    requests = [at_neighbours(connection, _limited(request)) for request in parse_request_in_database(connection, arguments)]
+    refuse_unknown_trees_in_database(connection, placed_groups(requests))
     asker = Asker(connection)
-    answer = asker.find(request, search_options(arguments))
-    result = describe(answer, arguments, lambda: explain_in_database(asker, request, answer))
+    ranked = find_preferred(asker.find, requests, search_options(arguments))
+    answer = ranked.answer
+    result = describe(ranked, arguments, lambda: explain_ranked(asker, requests, ranked))
     return {**result, "summaries": summaries(read_trees(connection, _allotted(answer)))} if arguments["summaries"] else result
 
 
@@ -106,9 +113,13 @@ def _trees_of(world: World, uuids: Collection[str]) -> World:
     return replace(world, providers=tuple(provider for provider in world.providers if roots[provider.uuid] in wanted))
 
 
-def placed_groups(request: Request) -> list[tuple[str, Group]]:
-    """Return the groups of a request, each with its place."""
-    return [(f"groups.{group.suffix or repr('')}", group) for group in request.groups]
+def placed_groups(requests: Sequence[Request]) -> list[tuple[str, Group]]:
+    """Return the groups of a request, or of its alternatives, each with its place."""
+    return [
+        (f"{f'one_of[{number}].' if len(requests) > 1 else ''}groups.{group.suffix or repr('')}", group)
+        for number, request in enumerate(requests)
+        for group in request.groups
+    ]
 
 
 def refuse_unknown_trees_in_database(connection: sa.Connection, groups: Sequence[tuple[str, Group]]) -> None:
@@ -131,14 +142,29 @@ def refuse_unknown_trees(groups: Sequence[tuple[str, Group]], known: Container[s
     mistakes.check()
 
 
-def explain_in_database(asker: Asker, request: Request, answer: Answer) -> dict[str, t.Any]:
-    """Return why a request has only the candidates that the asker has found."""
-    connection, holding, have = asker.connection, asker.holding, len(answer.candidates)
+def explain_ranked(asker: Asker, requests: Sequence[Request], ranked: Ranked) -> dict[str, t.Any]:
+    """Return why a request and its alternatives have only the candidates that the asker has found."""
+    truncated = ranked.answer.truncated
+    return explain_each(lambda request, have: _explain_in_database(asker, request, have, truncated=truncated), requests, ranked)
+
+
+def explain_each(explain_one: Callable[[Request, int], dict[str, t.Any]], requests: Sequence[Request], ranked: Ranked) -> dict[str, t.Any]:
+    """Return the reasons of one request; of several alternatives those of the first, and of all of them as `alternatives`."""
+    counts = Counter(ranked.alternatives)
+    every = [explain_one(request, counts[number]) for number, request in enumerate(requests)]
+    if len(every) == 1:
+        return every[0]
+    says = [f"Alternative {number + 1} of {len(every)}: {' '.join(why['says'])}" for number, why in enumerate(every)]
+    return {**every[0], "says": says, "alternatives": every}
+
+
+def _explain_in_database(asker: Asker, request: Request, have: int, *, truncated: bool) -> dict[str, t.Any]:
+    connection, holding = asker.connection, asker.holding
     if has_more_providers(connection, EXPLAINED_WHOLE):
         trees = [group.in_tree for group in request.groups if group.in_tree is not None]
         names = {reference: name for reference, (_number, _uuid, name) in read_identities(connection, trees).items()}
         named = with_names(request, read_aggregate_names(connection), names)
-        return explain_from_indexes(asker, named, have, truncated=answer.truncated)
+        return explain_from_indexes(asker, named, have, truncated=truncated)
     world = read_world(connection)
     others = {uuid: held for uuid, held in world.allocations.items() if holding is None or uuid != holding.consumer.uuid}
     owners = read_consumers(connection, others)
@@ -169,25 +195,56 @@ def search_options(arguments: Mapping[str, t.Any]) -> SearchOptions:
     return SearchOptions(arguments["distinct"], arguments["order"], arguments["budget"])
 
 
-def describe(answer: Answer, arguments: Mapping[str, t.Any], why: Callable[[], dict[str, t.Any]]) -> dict[str, t.Any]:
+def describe(ranked: Ranked, arguments: Mapping[str, t.Any], why: Callable[[], dict[str, t.Any]]) -> dict[str, t.Any]:
     """Return an answer as the task's result."""
+    answer = ranked.answer
     result = {"candidates": answer.candidates, "truncated": answer.truncated, "names": _names(answer)}
+    if arguments.get("one_of") is not None:
+        result["alternatives"] = list(ranked.alternatives)
     if len(answer.candidates) < arguments["explain_below"]:
         reasons = why()
         result.update(why=reasons, msg=" ".join(reasons["says"]))
     return result
 
 
-def parse_request(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
-    """Return the request of the arguments, made of the names that exist. Raises InputError."""
+def parse_request(arguments: Mapping[str, t.Any], known: KnownNames) -> list[Request]:
+    """Return the request of the arguments, or its alternatives, made of the names that exist. Raises InputError."""
     _check_counts(arguments)
+    entries = arguments.get("one_of")
+    if entries is None:
+        return [_parse_one(arguments, known)]
+    if not entries:
+        raise InputError([Mistake("one_of", "is empty; must be a list of requests")])
+    found, mistakes = [], Mistakes()
+    for number, entry in enumerate(entries):
+        own = {key: entry.get(key) for key in ASKED_KEYS}
+        try:
+            found.append(_parse_one({**arguments, **own, **_wishes(arguments, own)}, known))
+        except InputError as error:
+            for mistake in error.mistakes:
+                mistakes.add(f"one_of[{number}].{mistake.place}", mistake.says)
+    mistakes.check()
+    return found
+
+
+_WISHES = ("with", "not_with", "prefer")
+
+
+def _wishes(arguments: Mapping[str, t.Any], own: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return what an alternative wishes: what it says itself, or else what all of them wish."""
+    return {key: arguments.get(key) if own[key] is None else own[key] for key in _WISHES}
+
+
+def _parse_one(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
     if arguments["query"] is None:
-        return parse_groups(arguments, known)
-    request = parse_query(arguments["query"], known)
-    return request if arguments["limit"] is None else replace(request, limit=bounded_limit(arguments["limit"]))
+        request = parse_groups(arguments, known)
+    else:
+        request = parse_query(arguments["query"], known)
+        request = request if arguments["limit"] is None else replace(request, limit=bounded_limit(arguments["limit"]))
+    return with_wishes(request, arguments, known)
 
 
-def parse_request_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> Request:
+def parse_request_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> list[Request]:
     """Return the same; the database is asked for its own names only if the request has names that are not standard."""
     try:
         return parse_request(arguments, known_names())

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import find_candidates
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.plugins.action.provider_candidates import ActionModule
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.candidates import run_provider_candidates
 
+DEFAULTS = {name: spec.get("default") for name, spec in ActionModule.ARGUMENTS.items()}
 GUIDE = Path(__file__).parents[5] / "docs" / "provider_candidates.md"
 
 
@@ -30,12 +29,11 @@ BLOCKS = list(blocks())
 
 
 def test_the_guide_has_its_examples():
-    assert len(BLOCKS) == 8
+    assert len(BLOCKS) == 11
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_guide(block):
-    index = build_index(parse_world(block["world"]))
-    names = {provider.uuid: provider.name for provider in index.providers}
-    found = find_candidates(index, parse_groups(block, index.known)).candidates
-    assert [{names[uuid]: amounts for uuid, amounts in candidate["allocations"].items()} for candidate in found] == block["finds"]
+    found = run_provider_candidates({**DEFAULTS, **block})
+    candidates = [{found["names"][uuid]: amounts for uuid, amounts in each["allocations"].items()} for each in found["candidates"]]
+    assert candidates == block["finds"]

@@ -21,6 +21,7 @@ from ansible_collections.bareon.allocator.tests.support.provider.consumers impor
 
 TASK_DEFAULTS = {name: spec.get("default") for name, spec in ActionModule.ARGUMENTS.items()}
 DEFAULTS = {name: spec.get("default") for name, spec in REQUEST_ARGUMENTS.items()}
+IN_QUERY = ["one_of[1].groups", "one_of[1].resources"]
 
 
 def wants(amount, **more):
@@ -244,3 +245,49 @@ def test_a_host_that_is_replaced_between_search_and_claim_is_not_taken_for_the_o
         with pytest.raises(NoSolution):
             place(hosts, "vm", request)
     assert hosts.used == ({("host1", "VCPU"): 1} if again else {})
+
+
+def test_members_of_a_group_keep_apart_by_one_list_that_names_them_all(hosts):
+    group = [f"web{number}" for number in range(3)]
+    for name in group:
+        placed = placing.place(hosts.ledger, Claim(consumer(name), {}, name=name), wants(1, not_with=group))
+        assert placed.chosen.claimed.changed
+    assert hosts.used == {(f"host{number}", "VCPU"): 1 for number in (0, 1, 2)}
+    again = placing.place(hosts.ledger, Claim(consumer("web1"), {}, name="web1"), wants(1, not_with=group))
+    assert not again.chosen.claimed.changed
+    beside = placing.place(hosts.ledger, Claim(consumer("log"), {}, name="log"), wants(1, **{"with": ["web2"], "not_with": ["web1"]}))
+    assert beside.chosen.claimed.changed
+    assert hosts.used["host2", "VCPU"] == 2
+    with pytest.raises(NoSolution) as error:
+        placing.place(hosts.ledger, Claim(consumer("x"), {}, name="x"), wants(1, **{"with": ["nobody"]}))
+    assert error.value.conflict["why"]["first"]["where"] == "roots"
+
+
+def test_the_first_alternative_that_fits_is_claimed_and_kept(hosts):
+    one_of = [{"groups": {"": {"resources": {"VCPU": amount}}}} for amount in (8, 4, 2)]
+    request = {**DEFAULTS, "one_of": one_of, "prefer": [{"trait": "CUSTOM_2"}, {"trait": "CUSTOM_3", "weight": 2}]}
+    placed = placing.place(hosts.ledger, Claim(consumer("vm"), {}), request)
+    assert (placed.alternative, hosts.used) == (1, {("host3", "VCPU"): 4})
+    hosts.put({"name": "host0", "inventories": {"VCPU": 8}})
+    again = placing.place(hosts.ledger, Claim(consumer("vm"), {}), request)
+    assert (again.alternative, again.chosen.claimed.changed) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "places"),
+    [
+        ({"prefer": [{"trait": "CUSTOM_NOBODYS"}, {}, {"trait": "CUSTOM_1", "weight": 0}]}, ["prefer[1]", "prefer[2].weight"]),
+        ({"prefer": [{"trait": "CUSTOM_NOBODYS"}]}, ["prefer[0].trait"]),
+        ({"with": ["a"], "not_with": ["a", " "]}, ["not_with[1]", "with"]),
+        ({"one_of": [], "groups": None}, ["one_of"]),
+        (
+            {"one_of": [{"groups": {}}, {"query": "resources=VCPU:x"}], "groups": None},
+            ["one_of[0].groups", "one_of[1].groups", "one_of[1].resources"],
+        ),
+        ({"prefer": [{"trait": "CUSTOM_1"}] * 9}, ["prefer"]),
+    ],
+)
+def test_mistakes_in_wishes_are_told_with_their_places(hosts, wrong, places):
+    with pytest.raises(InputError) as error:
+        place(hosts, "vm", wants(1, **wrong))
+    assert sorted({mistake.place for mistake in error.value.mistakes}) == [f"request.{place}" for place in places]
