@@ -14,66 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .._storage import zfs
-from .._storage.lvm import UNFINISHED
+from .lvm import LogicalVolume, PhysicalVolume, VolumeGroup
 from .select import Disk
 from .stacks import Superblock
 from .torn import Torn
 from .tree import Device, Tree
-
-
-@dataclass(frozen=True)
-class PhysicalVolume:
-    """A physical volume; `device` is None when it is missing.
-
-    `size` is what LVM uses of a device of `device_size`: all but what comes before `data_start`, and the `tail` with a copy of metadata.
-    """
-
-    device: t.Optional[str]
-    group: t.Optional[str]
-    group_uuid: t.Optional[str]
-    size: int
-    device_size: int
-    data_start: int
-    free: int
-    extent_size: int
-    tail: int = 0
-
-    @property
-    def unused(self) -> int:
-        """How much of the device could be used and is not."""
-        return self.device_size - self.data_start - self.size - self.tail
-
-
-@dataclass(frozen=True)
-class LogicalVolume:
-    """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it.
-
-    One in a thin pool has its name as `pool`. A thin pool itself has a `chunk`, and `metadata` beside its size for data.
-    `cache` is the name of what one is cached by, `mode` how.
-    """
-
-    group: str
-    group_uuid: str
-    name: str
-    uuid: str
-    size: int
-    tags: tuple[str, ...] = ()
-    host: str = ""
-    pool: str = ""
-    metadata: int = 0
-    chunk: int = 0
-    cache: str = ""
-    mode: str = ""
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether a run made it, and did not finish what is on it."""
-        return UNFINISHED in self.tags
-
-    @property
-    def is_pool(self) -> bool:
-        """Whether it is a thin pool."""
-        return self.chunk > 0
 
 
 @dataclass(frozen=True)
@@ -107,33 +52,6 @@ class Zpool:
         """Return what a device is for beside data."""
         vdev = self.vdev_of(device)
         return vdev.part if vdev is not None else None
-
-
-@dataclass(frozen=True)
-class VolumeGroup:
-    """A volume group with what belongs to it."""
-
-    name: str
-    uuid: str
-    extent_size: int
-    physical: tuple[PhysicalVolume, ...]
-    volumes: tuple[LogicalVolume, ...]
-    spare: int = 0
-    """Bytes that LVM keeps to repair the metadata of thin pools into."""
-
-    @property
-    def free(self) -> int:
-        """Bytes of extents that no volume has."""
-        return sum(volume.free for volume in self.physical)
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether a physical volume is missing."""
-        return any(volume.device is None for volume in self.physical)
-
-    def volume(self, name: str) -> t.Optional[LogicalVolume]:
-        """Return the volume of this name."""
-        return next((volume for volume in self.volumes if volume.name == name), None)
 
 
 @dataclass(frozen=True)

@@ -236,23 +236,22 @@ def _with_group(found: Adopted, present: Present, group: VolumeGroup) -> Adopted
 
 def _with_volume(found: Adopted, present: Present, group: VolumeGroup, volume: LogicalVolume) -> Adopted:
     device, physical = present.device_of(volume), {known.device for known in group.physical}
-    entry = {"name": volume.name, "vgname": group.name, "size": volume.size // MIB}
+    entry = {**volume.entry, **_KEPT}
     if volume.is_pool:
-        parts = {"metadata_size": volume.metadata // MIB, "chunk_size": volume.chunk // 1024}
-        return found.having("thin_pools", {**entry, **parts, **_KEPT})
+        return found.having("thin_pools", entry)
     if device is None or not device.running:
         return found.leaving_out(_title(group, volume), "it is not active")
     name = {device.name: mapper_node(group.name, volume.name)}
     if volume.pool:
-        return found.having("lvs", {**entry, "pool": volume.pool, **_KEPT}, name)
+        return found.having("lvs", entry, name)
     if volume.cache:
         cache = _cache(found, present, group, volume, device)
         if cache is None:
             return found.leaving_out(_title(group, volume), "it is cached in another way than by all of one physical volume")
-        return found.having("lvs", {**entry, **_KEPT}, name).having("caches", cache)
+        return found.having("lvs", entry, name).having("caches", cache)
     if not set(device.parents) <= physical or any(child.kind == "lvm" for child in present.tree.children(device.name)):
         return found.leaving_out(_title(group, volume), "it is not a linear volume")
-    return found.having("lvs", {**entry, **_KEPT}, name)
+    return found.having("lvs", entry, name)
 
 
 def _title(group: VolumeGroup, volume: LogicalVolume) -> str:

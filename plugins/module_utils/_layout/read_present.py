@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from .._facts.assembled import read_stacks
-from .._facts.host import Host, Outcome
-from .._facts.lsblk import to_integer
-from .._facts.present import LogicalVolume, PhysicalVolume, Present, Zpool, ZpoolPart
+from .._facts.host import Host
+from .._facts.lvm import has_lvm, read_lvm
+from .._facts.present import Present, Zpool, ZpoolPart
 from .._facts.reader import Notes, read_claims, read_contents, read_devices, read_remains
 from .._facts.select import LEFT_OUT, Disk, find_disks
 from .._facts.stacks import Superblock, parse_superblock, superblock_command
@@ -27,29 +27,13 @@ from .._facts.uses import read_uses
 from .._schema.model import DesiredZpool, Layout
 from .._storage import bcache, zfs
 from .._storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
-from .._storage.cache import name_of
 from .._storage.derived import host_salt
 from .._storage.filesystems import EXT4, FILESYSTEMS, fill
 from .._storage.fstab import plain_source, read_entries
-from .._storage.lvm import parse_report
 from .._storage.units import MIB
 from .disks import names_of
 from .read_traces import read_traces
 
-_REPORT = ("--config", "devices/use_devicesfile=0", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix", "--options")
-"""A devices file, where LVM keeps one, names the host's own disks; what others brought counts as well."""
-_PHYSICAL_COMMAND = (
-    "pvs",
-    *_REPORT,
-    "pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size",
-)
-_LOGICAL_COMMAND = (
-    "lvs",
-    "--all",
-    *_REPORT,
-    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode",
-)
-_IDENTITY_OF_PHYSICAL, _IDENTITY_OF_LOGICAL = "pv_name,pv_uuid,vg_name,vg_uuid", "vg_name,vg_uuid,lv_name,lv_uuid"
 _FSTAB = "/etc/fstab"
 _HOST_IDENTITIES = ("/sys/class/dmi/id/product_uuid", "/etc/machine-id")
 
@@ -68,7 +52,7 @@ def read_present(host: Host, layout: Layout) -> Present:
     tree = read_claims(host, tree, [disk.device.name for disk in listed])
     tree = read_remains(host, tree, {disk.device.name: _cleared(layout, disk) for disk in listed})
     notes.extend(twin_notes(tree, [disk for disk in disks if disk.device.name in names], {disk.device.name for disk in listed}))
-    physical, logical, spares = _read_lvm(host, tree) if _has_lvm(tree) else ((), (), {})
+    physical, logical, spares = read_lvm(host, tree) if has_lvm(tree) else ((), (), {})
     sizes, last_mounts, uses = _read_filesystems(host, tree, listed)
     wanted = any(filesystem.subvolumes for filesystem in layout.filesystems)
     subvolumes = _read_subvolumes(host, tree, listed) if wanted else {}
@@ -101,78 +85,6 @@ def _cleared(layout: Layout, disk: Disk) -> tuple[int, ...]:
     """Return where a run clears a MiB at the begin and the end of each partition of the layout on a disk, in bytes."""
     parts = [part for desired in layout.disks if desired.id in names_of(disk) for part in desired.partitions]
     return tuple(place for part in parts for place in (part.start, max(part.start, part.end - MIB)))
-
-
-def _has_lvm(tree: Tree) -> bool:
-    """Return whether there is anything of LVM on any device of the host: its tools scan all of them, which takes a while."""
-    types = {signature.type for device in tree.devices.values() for signature in device.signatures}
-    types |= {device.filesystem.type for device in tree.devices.values() if device.filesystem is not None}
-    return any(kind.startswith("LVM") for kind in types) or any(device.kind == "lvm" for device in tree.devices.values())
-
-
-def _read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[LogicalVolume, ...], dict[str, int]]:
-    """Return what LVM knows; nothing where it is not installed. read_stacks has noted that already, where it matters."""
-    physical, logical = (
-        _rows(host.run(command), kind, needed)
-        for command, kind, needed in ((_PHYSICAL_COMMAND, "pv", _IDENTITY_OF_PHYSICAL), (_LOGICAL_COMMAND, "lv", _IDENTITY_OF_LOGICAL))
-    )
-    # There is a row for every segment.
-    volumes = {row["lv_uuid"]: row for row in logical}.values()
-    return (
-        tuple(_physical(host, tree, row) for row in physical if row["pv_uuid"]),
-        tuple(_logical(row) for row in volumes if not row["lv_name"].startswith("[")),
-        {row["vg_uuid"]: _number(row, "lv_size") for row in volumes if row["lv_name"].endswith("_pmspare]")},
-    )
-
-
-def _rows(outcome: t.Optional[Outcome], kind: str, needed: str) -> list[dict[str, str]]:
-    if outcome is None or outcome.code != 0:
-        return []
-    try:
-        return parse_report(outcome.stdout, kind, needed)
-    except ValueError:
-        return []
-
-
-def _physical(host: Host, tree: Tree, row: dict[str, str]) -> PhysicalVolume:
-    node = row["pv_name"]
-    device = tree.by_node(host.resolve(node) or node) or tree.by_node(node) if node.startswith("/") else None
-    copies, area = _number(row, "pv_mda_count"), _number(row, "pv_mda_size")
-    return PhysicalVolume(
-        device=device.name if device is not None else None,
-        group=row["vg_name"] or None,
-        group_uuid=row["vg_uuid"] or None,
-        size=_number(row, "pv_size"),
-        device_size=_number(row, "dev_size"),
-        data_start=_number(row, "pe_start"),
-        free=_number(row, "pv_free"),
-        extent_size=_number(row, "vg_extent_size"),
-        tail=area if copies > 1 else 0,
-    )
-
-
-def _number(row: dict[str, str], column: str) -> int:
-    return to_integer(row.get(column)) or 0
-
-
-def _logical(row: dict[str, str]) -> LogicalVolume:
-    tags = tuple(tag for tag in row["lv_tags"].split(",") if tag)
-    kinds = set((row.get("lv_layout") or "").split(","))
-    is_pool = {"thin", "pool"} <= kinds
-    return LogicalVolume(
-        group=row["vg_name"],
-        group_uuid=row["vg_uuid"],
-        name=row["lv_name"],
-        uuid=row["lv_uuid"],
-        size=_number(row, "lv_size"),
-        tags=tags,
-        host=row.get("lv_host") or "",
-        pool=(row.get("pool_lv") or "") if "thin" in kinds else "",
-        cache=name_of(row.get("pool_lv") or "") if "cache" in kinds else "",
-        mode=(row.get("cache_mode") or "") if "cache" in kinds else "",
-        metadata=_number(row, "lv_metadata_size") if is_pool else 0,
-        chunk=_number(row, "chunk_size") if is_pool else 0,
-    )
 
 
 def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[dict[str, int], dict[str, str], dict[str, int]]:
