@@ -22,9 +22,9 @@ from ....module_utils._storage import btrfs, overhead, zfs
 from ....module_utils._storage.filesystems import made_on
 from ....module_utils._storage.raid import RaidLevel, data_legs, least_legs, usual_legs
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
+from . import lvm
 from .alike import groups_of_alike
 from .btrfs import legs_of_btrfs, with_btrfs
-from .caches import caches_of
 from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .entry import Entry
@@ -34,15 +34,16 @@ from .no_plan import no_size_left, no_twins, over_maximum
 from .options import check_options
 from .percent import Percentages
 from .relations import related
-from .thin import check_kept, check_pools
-from .values import ALL_DISKS, KEYS_OF_SOME, SPACE, Amount, Bounds, Mirror, bounds_of
+from .sizes import Amount
+from .values import ALL_DISKS, KEYS_OF_SOME, SPACE, Bounds, Mirror, bounds_of
 from .yaql import Evaluator, ExpressionError, is_expression
 from .zpool import check_least_zpool, check_zpool, legs_of_zpool, parts_of
 
 _AS_THEY_ARE = (
-    *("level", "spares", "per_disk", "max_pvs", "extent_size", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
+    *("level", "spares", "per_disk", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
-    *("overcommit", "metadata_size", "chunk_size", "cache_of", "cache_mode", "vdev", "vdevs", "ashift", "properties"),
+    *("vdev", "vdevs", "ashift", "properties"),
+    *lvm.AS_THEY_ARE,
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -112,8 +113,8 @@ class _Reader:
         groups = self._groups(known)
         self.pools = self._pools(known)
         groups |= {name: groups[pool] for name, pool in self.pools.items() if pool in groups}
-        check_kept(known, groups, self.mistakes)
-        caches = caches_of(known, groups, self.left_out, self.mistakes)
+        lvm.check_kept(known, groups, self.mistakes)
+        caches = lvm.caches_of(known, groups, self.left_out, self.mistakes)
         self.parts = parts_of(known, self.left_out, self.mistakes)
         entries = [entry for entry in entries if entry.id not in self.left_out]
         types = {entry.type for entry in known}
@@ -146,7 +147,7 @@ class _Reader:
             self.flat,
         )
         spaces = [self._space(entry, choices[entry.place], groups.get(entry.id), legs[entry.place], percentages) for entry in entries]
-        check_pools(spaces, self.mistakes)
+        lvm.check_volumes(spaces, self.mistakes)
         if self.mistakes:
             for entry, bounds in self.contradictions:
                 self.mistakes.add(f"{entry.place}.min_size", over_maximum(bounds))

@@ -19,7 +19,7 @@ from ....module_utils._storage import btrfs, lvm, overhead, thin, zfs
 from ....module_utils._storage.raid import data_legs
 from ..model import Disk, Firmware, SpaceType
 from .entry import Entry
-from .values import Amount
+from .sizes import Amount
 
 _BOOT_TYPES = (SpaceType.ESP, SpaceType.BIOS_GRUB)
 _IN_GROUPS = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME)

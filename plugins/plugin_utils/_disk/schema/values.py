@@ -18,24 +18,23 @@ from fractions import Fraction
 from ....module_utils._data.containers import ListOf, Row, Table, Values
 from ....module_utils._data.errors import Mistakes, Place, suggest
 from ....module_utils._data.kinds import LARGEST_SIZE, Anything, Json, Kind, Text, Truth, Whole, Word, is_number, is_whole, shown
-from ....module_utils._data.units import SIZE_PATTERN, parse_mib
 from ....module_utils._schema.kinds import Properties
 from ....module_utils._schema.unlock import Unlock
-from ....module_utils._storage import cache, gpt, lvm, thin, zfs
+from ....module_utils._storage import gpt, zfs
 from ....module_utils._storage.filesystems import FILESYSTEMS, SPELLINGS
 from ....module_utils._storage.raid import RaidLevel
 from ..model import SpaceType
 from .datasets import Datasets
+from .lvm import CACHE_KEYS, GROUP_ROWS, KEYS, POOL_ROWS
 from .mounts import Mount
+from .sizes import Amount, SpaceSize
 from .subvolumes import Subvolumes
 
 ALL_DISKS = "all"
 MOST_COPIES = 1000
-_PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
 _ID = re.compile(r"[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}")
 _RESERVED_IDS = ("unallocated", ".", "..")
 _LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
-_MOST_OVERCOMMIT = 1000
 _EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL expression over the machine's facts."}
 
 _TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
@@ -51,14 +50,13 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     "keep_data": _EVERY - _THIN - {SpaceType.ZPOOL},
     "boot": _EVERY - {SpaceType.ZPOOL},
     "contains": frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL}),
-    **dict.fromkeys(("overcommit", "metadata_size", "chunk_size"), frozenset({SpaceType.THIN_POOL})),
-    **dict.fromkeys(("max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
+    **KEYS,
     "level": frozenset({SpaceType.RAID, SpaceType.BTRFS}),
     **dict.fromkeys(("legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})),
     **dict.fromkeys(("vdev", "vdevs", "ashift", "datasets", "properties"), frozenset({SpaceType.ZPOOL})),
     "spares": frozenset({SpaceType.RAID, SpaceType.ZPOOL}),
     "log_of": frozenset({SpaceType.PARTITION}),
-    **dict.fromkeys(("cache_of", "cache_mode"), frozenset({SpaceType.PARTITION, SpaceType.RAID})),
+    **CACHE_KEYS,
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
     "count": frozenset({SpaceType.PARTITION, SpaceType.RAID}),
     "mirror": frozenset({SpaceType.PARTITION, SpaceType.VOLUME_GROUP, SpaceType.BTRFS}),
@@ -75,14 +73,6 @@ class Mirror(StrEnum):
     WHEN_POSSIBLE = "when_possible"
     """On one disk, with a warning, where no two disks are alike or there is no room."""
     REQUIRED = "required"
-
-
-@dataclass(frozen=True)
-class Amount:
-    """A size as it is written: `number` MiB, or percent of what a space can have."""
-
-    number: Fraction
-    relative: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,39 +110,6 @@ class _Id(Kind):
         return {"type": "string", "pattern": r"^\s*[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}\s*$", "not": {"enum": list(_RESERVED_IDS)}}
 
 
-class _SpaceSize(Kind):
-    """A size of a space; only a minimum may be nothing."""
-
-    wanted = "a size: MiB as a number, text such as '50 GiB', '50G' or '30 %', or a yaql= expression that gives one of these"
-
-    def __init__(self, *, zero: bool = False) -> None:
-        self._zero = zero
-
-    def read(self, value: t.Any) -> Amount:
-        percentage = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
-        if percentage is not None:
-            amount = Amount(Fraction(percentage["number"]), relative=True)
-        elif isinstance(value, str) and not value.strip().startswith("-"):
-            amount = Amount(parse_mib(value))
-        elif is_number(value):
-            amount = Amount(Fraction(value))
-        else:
-            self.refuse(value)
-        if amount.number < 0:
-            raise ValueError(f"is {shown(value)}; must be {'0' if self._zero else '1 MiB'} or more")
-        if amount.number > LARGEST_SIZE:
-            raise ValueError(f"is {shown(value)}; that is not a usable size")
-        if not amount.number and not self._zero:
-            raise ValueError("is 0; leave the space out if it is to have no room, or the key if there is no bound")
-        return amount
-
-    def json_schema(self) -> Json:
-        number = {"type": "number", "maximum": LARGEST_SIZE} | ({"minimum": 0} if self._zero else {"exclusiveMinimum": 0})
-        return {
-            "anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}, {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"}]
-        }
-
-
 class _Weight(Kind):
     """How much a space grows beside others."""
 
@@ -185,75 +142,6 @@ class _FsType(Kind):
 
     def json_schema(self) -> Json:
         return {"type": "string", "pattern": f"^\\s*({'|'.join(_folded(name) for name in FILESYSTEMS)})\\s*$"}
-
-
-class _Extent(Kind):
-    """The size of a vg's extents."""
-
-    wanted = "a power of two from 1 MiB to 16 GiB, such as 32 MiB"
-
-    def read(self, value: t.Any) -> int:
-        size = _SpaceSize().read(value)
-        if size.relative or size.number.denominator != 1 or not lvm.is_extent(int(size.number)):
-            self.refuse(value)
-        return int(size.number)
-
-    def json_schema(self) -> Json:
-        return {
-            "anyOf": [{"enum": [2**power for power in range(lvm.LARGEST_EXTENT.bit_length())]}, {"type": "string", "pattern": SIZE_PATTERN}]
-        }
-
-
-class _Overcommit(Kind):
-    """How many times its room the volumes of a thin pool may come to."""
-
-    wanted, blank = f"a number from 1 to {_MOST_OVERCOMMIT}, such as 2", 1.0
-
-    def read(self, value: t.Any) -> float:
-        if not is_number(value) or not 1 <= value <= _MOST_OVERCOMMIT:
-            self.refuse(value)
-        return float(value)
-
-    def json_schema(self) -> Json:
-        return {"type": "number", "minimum": 1, "maximum": _MOST_OVERCOMMIT}
-
-
-class _Chunk(Kind):
-    """What a thin pool gives out at once, in KiB."""
-
-    wanted = "a multiple of 64 KiB up to 1 GiB, such as 256 KiB; a number without a unit is MiB"
-
-    def read(self, value: t.Any) -> int:
-        size = _SpaceSize().read(value)
-        in_kib = size.number * 1024
-        if size.relative or in_kib.denominator != 1 or not thin.is_chunk(int(in_kib)):
-            self.refuse(value)
-        return int(in_kib)
-
-    def json_schema(self) -> Json:
-        most = thin.LARGEST_CHUNK / 1024
-        return {
-            "anyOf": [
-                {"type": "number", "minimum": thin.LEAST_CHUNK / 1024, "maximum": most},
-                {"type": "string", "pattern": SIZE_PATTERN},
-            ]
-        }
-
-
-class _Metadata(Kind):
-    """The room for what a thin pool remembers."""
-
-    wanted = f"a size from {thin.LEAST_METADATA} MiB to {thin.MOST_METADATA} MiB"
-
-    def read(self, value: t.Any) -> int:
-        size = _SpaceSize().read(value)
-        if size.relative or not thin.LEAST_METADATA <= size.number <= thin.MOST_METADATA:
-            self.refuse(value)
-        return math.ceil(size.number)
-
-    def json_schema(self) -> Json:
-        number = {"type": "number", "minimum": thin.LEAST_METADATA, "maximum": thin.MOST_METADATA}
-        return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
 
 
 class _PartitionType(Kind):
@@ -385,9 +273,9 @@ SPACE = Table(
     [
         Row("id", _Id(), "Names the space; volumes, arrays and partitions are called so.", required=True),
         Row("type", Word(SpaceType), "What it is to become.", required=True),
-        Row("size", _SpaceSize(), "Its exact size; drop min_size and max_size then."),
-        Row("min_size", _SpaceSize(zero=True), "Its least size."),
-        Row("max_size", _SpaceSize(), "Its largest size."),
+        Row("size", SpaceSize(), "Its exact size; drop min_size and max_size then."),
+        Row("min_size", SpaceSize(zero=True), "Its least size."),
+        Row("max_size", SpaceSize(), "Its largest size."),
         Row("weight", _Weight(), "The share of what is left after all minimums; 0 is a space that never grows.", default=1.0),
         Row("best_with_disks", Anything(_DISKS), "The disks it should be on if there is room; a list of queries are tiers, best first."),
         Row("disks", Anything(_DISKS), "The only disks it may be on."),
@@ -421,18 +309,9 @@ SPACE = Table(
         Row("partition_type", _PartitionType(), "The type that its partitions have in the table; by default what lies there."),
         Row("partition_label", _PartitionLabel(), "The name that its partitions have in the table; by default its id."),
         Row("contains", _Contains(), "The ids of what is in a vg or a thin_pool, and of arrays that a vg lies on.", default=()),
-        Row("overcommit", _Overcommit(), "How many times the size of a thin_pool its volumes may add up to.", default=1.0),
-        Row(
-            "metadata_size",
-            _Metadata(),
-            "The room for the metadata of a thin_pool, which LVM takes twice; by default it follows from its size.",
-        ),
-        Row("chunk_size", _Chunk(), "The unit in which a thin_pool gives room out; by default it follows from the size of the pool."),
-        Row("cache_of", Text(filled=True), "The id of the lv or the zpool that a partition or an array is a cache of."),
-        Row("cache_mode", Word(cache.MODES), "How it caches: writethrough, or writeback.", default=cache.WRITETHROUGH),
+        *POOL_ROWS,
         Row("log_of", Text(filled=True), "The id of the zpool that a partition is a log of."),
-        Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
-        Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
+        *GROUP_ROWS,
         Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),
         Row("legs", _Legs(), "How many disks an array, a Btrfs or a zpool lies on; `all` is as many as there are."),
         Row("spares", Whole(0), "How many spare disks an array or a zpool has, for when one of its disks fails.", default=0),

@@ -1,0 +1,58 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a size of a space may be: MiB, or percent of what the space can have."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ....module_utils._data.kinds import LARGEST_SIZE, Json, Kind, is_number, shown
+from ....module_utils._data.units import SIZE_PATTERN, parse_mib
+
+_PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A size as it is written: `number` MiB, or percent of what a space can have."""
+
+    number: Fraction
+    relative: bool = False
+
+
+class SpaceSize(Kind):
+    """A size of a space; only a minimum may be nothing."""
+
+    wanted = "a size: MiB as a number, text such as '50 GiB', '50G' or '30 %', or a yaql= expression that gives one of these"
+
+    def __init__(self, *, zero: bool = False) -> None:
+        self._zero = zero
+
+    def read(self, value: t.Any) -> Amount:
+        percentage = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
+        if percentage is not None:
+            amount = Amount(Fraction(percentage["number"]), relative=True)
+        elif isinstance(value, str) and not value.strip().startswith("-"):
+            amount = Amount(parse_mib(value))
+        elif is_number(value):
+            amount = Amount(Fraction(value))
+        else:
+            self.refuse(value)
+        if amount.number < 0:
+            raise ValueError(f"is {shown(value)}; must be {'0' if self._zero else '1 MiB'} or more")
+        if amount.number > LARGEST_SIZE:
+            raise ValueError(f"is {shown(value)}; that is not a usable size")
+        if not amount.number and not self._zero:
+            raise ValueError("is 0; leave the space out if it is to have no room, or the key if there is no bound")
+        return amount
+
+    def json_schema(self) -> Json:
+        number = {"type": "number", "maximum": LARGEST_SIZE} | ({"minimum": 0} if self._zero else {"exclusiveMinimum": 0})
+        return {
+            "anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}, {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"}]
+        }
