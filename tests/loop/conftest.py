@@ -26,6 +26,8 @@ TOOLS = {
     "pvcreate": "lvm2",
     "cryptsetup": "cryptsetup-bin",
     "strace": "strace",
+    "sshd": "openssh-server",
+    "localedef": "libc-bin",
     "/lib/systemd/systemd-journald": "systemd",
     "mkfs.vfat": "dosfstools",
     "mkfs.ext4": "e2fsprogs",
