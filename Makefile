@@ -213,7 +213,8 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 		clevis-luks-pass:clevis-luks jose:jose /usr/libexec/tangd:tang-common sgdisk:gdisk parted:parted mdadm:mdadm \
 		/lib/systemd/system-generators/systemd-cryptsetup-generator:systemd-cryptsetup strace:strace \
 		/usr/share/i18n/locales/tr_TR:locales sshd:openssh-server
-	$(BIN)/python -m pytest -q tests/loop --ignore tests/loop/test_torn_runs.py --ignore tests/loop/test_unreadable.py
+	$(BIN)/python -m pytest -q tests/loop --ignore tests/loop/test_torn_runs.py --ignore tests/loop/test_unreadable.py \
+		$$(tests/utils/oldest-host-python >/dev/null || echo --ignore tests/loop/test_oldest_python.py)
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
