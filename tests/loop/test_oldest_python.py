@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import digest, new_disk, probe, run, server
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
-from ansible_collections.bareon.allocator.tests.vm.layout_host import code
+from ansible_collections.bareon.allocator.tests.support.host.sent_code import gather_code
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 MODULES = "ansible_collections.bareon.allocator.plugins.modules"
@@ -25,7 +25,7 @@ IMPORT_ALL = "import importlib, sys; [importlib.import_module(name) for name in 
 def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The words before those of Python."""
     python = run(str(Path(__file__).parents[1] / "utils" / "oldest-host-python")).strip()
-    return ["env", f"PYTHONPATH={code(tmp_path_factory.mktemp('code'))}", python, "-s"]
+    return ["env", f"PYTHONPATH={gather_code(tmp_path_factory.mktemp('code'))}", python, "-s"]
 
 
 def test_all_that_runs_on_hosts_can_be_imported(command: list[str]) -> None:

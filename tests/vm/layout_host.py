@@ -16,16 +16,15 @@ import time
 import typing as t
 from pathlib import Path
 
-import ansible
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.eligible import EligibleKind
 from ansible_collections.bareon.allocator.tests.support.host.layout_checks import check_all
+from ansible_collections.bareon.allocator.tests.support.host.sent_code import gather_code
 from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk, Guest
 
 Plain = dict[str, t.Any]
 
 _HERE = Path(__file__).parent
-_PLUGINS = _HERE.parents[1] / "plugins"
 _CODE = "/root/python"
 KEY_FILE = "/root/layout-key"
 _MD_CLEANS = 15.0
@@ -33,19 +32,10 @@ _MD_CLEANS = 15.0
 
 
 def code(folder: Path) -> Path:
-    """Gather what the modules take, as Ansible would send it, and the tools of these tests."""
-    own = folder / "ansible_collections" / "bareon" / "allocator" / "plugins"
-    for name in ("modules", "module_utils"):
-        shutil.copytree(_PLUGINS / name, own / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(
-        Path(ansible.__file__).parent / "module_utils",
-        folder / "ansible" / "module_utils",
-        ignore=shutil.ignore_patterns("__pycache__", "powershell", "csharp"),
-    )
-    (folder / "ansible" / "__init__.py").touch()
+    """Gather what the modules take, and the tools of these tests."""
     for tool in ("make_layout.py", "run_modules.py"):
         shutil.copy(_HERE / tool, folder)
-    return folder
+    return gather_code(folder)
 
 
 class LayoutHost:
