@@ -15,8 +15,7 @@ from .._storage import identity
 from .reader import Notes
 from .tree import Device, Tree
 
-LEFT_OUT = ("loop", "ram", "zram", "floppy", "optical")
-"""Transports of what is no disk to install on; asked for by name only."""
+LEFT_OUT = identity.LEFT_OUT
 
 _SEVERAL_PATHS = frozenset({"fc", "iscsi", "sas", "scsi", "nvme"})
 """Transports over which several paths can lead to one disk. Elsewhere (USB bridges) equal names are sloppy makers' work."""

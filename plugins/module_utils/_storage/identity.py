@@ -29,17 +29,29 @@ _LASTING = re.compile(
 """by-id names that one disk in the world has. Others repeat: what a virtual machine calls its disks (drive-scsi1, QM00001, short serial
 numbers of virtio), what cloud providers do (persistent-disk-0), and the serial numbers of USB bridges."""
 
-_TRANSPORT_OF_NAME = (
+NO_DISKS = (
     ("loop", r"loop[0-9]"),
     ("zram", r"zram[0-9]"),
     ("ram", r"ram[0-9]"),
     ("optical", r"(sr|scd)[0-9]"),
     ("floppy", r"fd[0-9]"),
+    ("null", r"nullb[0-9]"),
+    ("ublk", r"ublkb[0-9]"),
+    ("nbd", r"nbd[0-9]"),
+    ("rbd", r"rbd[0-9]"),
+    ("aoe", r"etherd[/!]e[0-9]"),
+    ("mtd", r"(mtdblock|ubiblock|inftl|nftl|ftl|rfd|ssfdc)[0-9a-z]"),
+)
+"""Transports by the names of kernel disks that are none to install on: memory, files, bare flash, disks of other hosts."""
+
+LEFT_OUT = tuple(transport for transport, _pattern in NO_DISKS)
+"""Transports of what is no disk to install on; asked for by name only."""
+
+_TRANSPORT_OF_NAME = (
+    *NO_DISKS,
     ("nvme", r"nvme[0-9]"),
     ("mmc", r"mmcblk[0-9]"),
     ("pmem", r"pmem[0-9]"),
-    ("nbd", r"nbd[0-9]"),
-    ("rbd", r"rbd[0-9]"),
     ("dasd", r"dasd[a-z]"),
     ("xen", r"xvd[a-z]"),
     ("virtio", r"vd[a-z]"),
@@ -58,8 +70,21 @@ _TRANSPORT_OF_PLACE = (
 _NEVER_ROTATES = frozenset({"nvme", "mmc", "pmem", "virtio", "xen"})
 """Flash by nature, or virtual disks that always say `rotational` because their protocol has no way to say anything else."""
 
-_NO_DISK = re.compile(r"^(mmcblk[0-9]+(boot[0-9]+|rpmb)|zd[0-9]+|drbd[0-9]+|md[0-9_]|dm-[0-9])")
-"""Kernel disks that are part of another disk or built on others: an eMMC's boot areas, ZFS volumes, DRBD, md, device-mapper."""
+_PART_OF_OTHERS = re.compile(
+    r"mmcblk[0-9]+(boot[0-9]+|rpmb)|nvme[0-9]+c[0-9]+n[0-9]+|zd[0-9]+|drbd[0-9]+|bcache[0-9]+|md[0-9_]|dm-[0-9]|mapper/"
+)
+"""Kernel disks that are part of another disk or built on others: an eMMC's boot areas, single paths to an NVMe namespace, ZFS volumes,
+DRBD, bcache, md, device-mapper."""
+
+_SERIALS_OF_NOBODY = frozenset(
+    {
+        *("none", "null", "unknown", "n/a", "na", "default string", "to be filled by o.e.m.", "serial number", "not specified"),
+        *("12345678", "123456789", "1234567890", "0123456789", "0123456789ab", "0123456789abcdef"),
+    }
+)
+"""What makers write who have no serial number for each disk."""
+_NAA_DIGITS = 16
+_FEWEST_DIGITS = 2
 
 _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
 _TOKENS = re.compile(rf"({_PCI_ADDRESS})|([0-9]+)|([^0-9]+?(?=[0-9]|{_PCI_ADDRESS}|\Z))")
@@ -67,7 +92,35 @@ _TOKENS = re.compile(rf"({_PCI_ADDRESS})|([0-9]+)|([^0-9]+?(?=[0-9]|{_PCI_ADDRES
 
 def is_disk(name: str, kind: str) -> bool:
     """Return whether a device that is built on no other is a disk of its own."""
-    return kind in {"disk", "loop", "rom"} and not _NO_DISK.match(name)
+    return kind in {"disk", "loop", "rom"} and not is_part_of_others(name)
+
+
+def is_part_of_others(name: str) -> bool:
+    """Return whether a kernel name (with or without /dev/) is that of a part of another disk, or of something built on disks."""
+    return _PART_OF_OTHERS.match(name.removeprefix("/dev/")) is not None
+
+
+def is_left_out(name: str) -> bool:
+    """Return whether a kernel name (with or without /dev/) is that of no disk, or of none to install on."""
+    name = name.removeprefix("/dev/")
+    return is_part_of_others(name) or any(re.match(pattern, name) for _transport, pattern in NO_DISKS)
+
+
+def is_own_wwn(wwn: str) -> bool:
+    """Return whether a world wide name can be that of one disk alone.
+
+    Makers who have none write zeros, a counter, or a number without an organisation, and the kernel has a list of such devices.
+    """
+    found = re.fullmatch(r"(?:0x|naa\.|eui\.|uuid\.|nvme\.)?([0-9a-f]+)", wwn.strip().lower().replace("-", ""))
+    digits = found[1] if found else ""
+    without_organisation = len(digits) == _NAA_DIGITS and digits[0] == "5" and digits[1:7] == "000000"
+    return len(digits.strip("0")) > _FEWEST_DIGITS and len(set(digits)) > 1 and not without_organisation
+
+
+def is_own_serial(serial: str) -> bool:
+    """Return whether a serial number can be that of one disk alone, and not what a maker writes who has none."""
+    text = serial.strip().lower()
+    return len(set(text.replace(" ", ""))) > 1 and text not in _SERIALS_OF_NOBODY
 
 
 def best_id(links: Iterable[str], dev: str) -> str:

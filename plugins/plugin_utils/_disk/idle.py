@@ -24,6 +24,7 @@ _Group = tuple[tuple[int, ...], Plain | None]
 
 _LEAST = 1024
 """Smaller disks are told of without an override: no file system of use fits."""
+_ON_EACH: Mapping[str, t.Any] = {"type": "partition", "per_disk": True}
 _WIDEST_ARRAY = 16
 """On more disks than this a third one fails while the second is built up again."""
 _BELOW = "/srv/"
@@ -67,19 +68,20 @@ def _groups(hardware: Hardware, positions: Sequence[int], schema: Sequence[Mappi
     sources = _sources([disk.facts for disk in hardware.disks])
     found: list[_Group] = []
     for group in groups_of_alike(hardware.disks, positions):
-        override = _override(sources, [hardware.disks[at] for at in group], taken)
+        alone = len({hardware.drives[at] for at in group}) == len(group)
+        override = _override(sources, [hardware.disks[at] for at in group], taken, alone=alone)
         taken |= {override["id"]} if override else set()
         found.append((group, override))
     return found
 
 
-def _override(sources: Sequence[_Source], disks: Sequence[Disk], taken: Collection[str]) -> Plain | None:
-    """Return the space for some disks; its `disks` are None where only their names tell them from others."""
+def _override(sources: Sequence[_Source], disks: Sequence[Disk], taken: Collection[str], *, alone: bool) -> Plain | None:
+    """Return the space for some disks, `alone` on their drives or not; `disks` are None where only names tell them from others."""
     if min(disk.size for disk in disks) < _LEAST:
         return None
     name = next(name for name in _names() if name not in taken)
     selected = _selection(sources, disks)
-    return {"id": name, **_shape(disks), "disks": selected, "mount": f"{_BELOW}{name}", "fs_type": "xfs"}
+    return {"id": name, **(_shape(disks) if alone else _ON_EACH), "disks": selected, "mount": f"{_BELOW}{name}", "fs_type": "xfs"}
 
 
 def _names() -> Iterator[str]:
@@ -101,7 +103,7 @@ def _shape(disks: Sequence[Disk]) -> Plain:
         return {"type": "raid", "level": "raid10", "legs": count - count % 2, "spares": count % 2}
     if count <= _WIDEST_ARRAY:
         return {"type": "raid", "level": "raid6", "legs": "all"}
-    return {"type": "partition", "per_disk": True}
+    return _ON_EACH
 
 
 def _sources(everything: Sequence[Mapping[str, t.Any]]) -> list[_Source]:

@@ -10,12 +10,14 @@ to the solvers by their position in these tuples.
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ...module_utils._storage.cache import WRITETHROUGH
+from ...module_utils._storage.drives import domains
 from ...module_utils._storage.lvm import EXTENT
 from ...module_utils._storage.raid import RaidLevel
 from ...module_utils._storage.unlock import Method
@@ -79,6 +81,8 @@ class Disk:
     logical_block: int = 512
     physical_block: int = 512
     existing: tuple[ExistingSpace, ...] = ()
+    drives: tuple[str, ...] = ()
+    """What it fails with: the drive that a namespace is on, or those behind a controller's volume; empty where nothing is known."""
     facts: Mapping[str, t.Any] = field(default_factory=dict, compare=False)
 
 
@@ -100,6 +104,11 @@ class Hardware:
     firmware: Firmware | None = None
     facts: Mapping[str, t.Any] = field(default_factory=dict, compare=False)
     left_out: tuple[LeftOutDisk, ...] = ()
+
+    @functools.cached_property
+    def drives(self) -> tuple[int, ...]:
+        """The drive of every disk: the position of the first disk of all those that fail together."""
+        return domains([disk.drives for disk in self.disks])
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,8 @@ def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
 
 def _shapes(hardware: Hardware) -> tuple[t.Hashable, ...]:
     """Return what of a machine a solution depends on beside the evaluated schema."""
-    return hardware.firmware, tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
+    disks = tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
+    return hardware.firmware, hardware.drives, disks
 
 
 def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:

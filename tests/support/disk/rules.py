@@ -33,7 +33,8 @@ def broken(hardware: Hardware, schema: Schema, allocation: Allocation, reserve: 
         *_disks(hardware, schema, allocation, reserve),
         *(fault for at, space in enumerate(schema.spaces) for fault in _space(schema, allocation, at, space)),
         *_boot(schema, allocation),
-        *_relations(schema, allocation),
+        *_relations(hardware, schema, allocation),
+        *_drives(hardware, schema, allocation),
     ]
 
 
@@ -66,7 +67,30 @@ def extents(size: int, head: int, extent: int = EXTENT) -> int:
     return max(0, size - head) // extent
 
 
-def _relations(schema: Schema, allocation: Allocation) -> list[str]:
+def _fail_together(hardware: Hardware, one: int, other: int) -> bool:
+    """Return whether two disks are one, share a drive, or share drives with disks that do."""
+    reached, pending = {one}, [one]
+    while pending:
+        names = set(hardware.disks[pending.pop()].drives)
+        more = {at for at, disk in enumerate(hardware.disks) if names & set(disk.drives)} - reached
+        reached |= more
+        pending += more
+    return other in reached
+
+
+def _drives(hardware: Hardware, schema: Schema, allocation: Allocation) -> list[str]:
+    """Check that what is made to survive the loss of a drive has a single part on each."""
+    faults = []
+    for space in schema.spaces:
+        if space.legs > 1 or space.copy_of:
+            own = [at for at, other in enumerate(schema.spaces) if other is space or (space.copy_of and other.copy_of == space.copy_of)]
+            disks = [piece.disk for piece in allocation.pieces if piece.space in own and piece.start is None]
+            shared = [pair for pair in itertools.combinations(disks, 2) if _fail_together(hardware, *pair)]
+            faults += [f"{space.id}: on disks {pair} of one drive" for pair in shared]
+    return faults
+
+
+def _relations(hardware: Hardware, schema: Schema, allocation: Allocation) -> list[str]:
     def disks_of(name: str) -> set[int]:
         names = {name, *next(space.contains for space in schema.spaces if space.id == name)}
         return {piece.disk for piece in allocation.pieces if schema.spaces[piece.space].id in names and piece.start is None}
@@ -74,7 +98,9 @@ def _relations(schema: Schema, allocation: Allocation) -> list[str]:
     faults = []
     for space in schema.spaces:
         own = disks_of(space.id)
-        faults += [f"{space.id}: shares {own & disks_of(name)} with {name}" for name in space.apart_from if own & disks_of(name)]
+        for name in space.apart_from:
+            shared = [pair for pair in itertools.product(own, disks_of(name)) if _fail_together(hardware, *pair)]
+            faults += [f"{space.id}: shares the drive of disks {pair} with {name}" for pair in shared]
         faults += [f"{space.id}: on {own - disks_of(name)} without {name}" for name in space.together_with if own - disks_of(name)]
     return faults
 

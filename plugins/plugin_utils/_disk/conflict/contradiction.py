@@ -11,12 +11,13 @@ rules tell (`place`). What is needed of disks or pieces that are alike need not 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..._common.highs import FREE, Limits, Undecided, maximise
 from ..place.search import Search
-from ..problem.model import Demand, Kind, Party, Pool, Problem
+from ..problem.model import Demand, Kind, Party, Pool, Problem, by_drive
 from ..problem.program import DiskProgram, at_sizes, explaining, follows
 from .shortage import Sums, summed_conflict
 
@@ -38,16 +39,14 @@ def obvious_conflict(problem: Problem) -> list[str]:
 
 def _too_large(problem: Problem, demand: Demand) -> list[str]:
     """Return why a whole piece, or a leg, lies on no disk: each of these disks would do if it were large enough."""
-    largest: dict[int, int] = {}
-    for area in demand.areas:
-        disk = problem.areas[area].disk
-        largest[disk] = max(largest.get(disk, 0), problem.areas[area].size)
+    largest = {drive: max(problem.areas[area].size for area in areas) for drive, areas in by_drive(problem, demand.areas).items()}
     if sum(size >= demand.low for size in largest.values()) >= demand.legs:
         return []
     if len(largest) < demand.legs:
         return [f"legs:{demand.name}"] if demand.kind is Kind.LEGS else [f"min:{demand.name}"]
-    small = sorted(largest, key=lambda disk: (largest[disk], disk))[: len(largest) - demand.legs + 1]
-    disks = [f"disk:{problem.disk_names[disk]}" for disk in sorted(small)]
+    small = sorted(largest, key=lambda drive: (largest[drive], drive))[: len(largest) - demand.legs + 1]
+    on_them = {problem.areas[area].disk for drive, areas in by_drive(problem, demand.areas).items() if drive in small for area in areas}
+    disks = [f"disk:{problem.disk_names[disk]}" for disk in sorted(on_them)]
     if demand.kind is Kind.LEGS:
         return [f"legs:{demand.name}", f"min:{demand.name}", *disks]
     in_pieces = sum(problem.areas[area].size for area in demand.areas)
@@ -163,9 +162,9 @@ class _Filter:
         for relation in problem.relations:
             for position, here in enumerate(problem.areas):
                 claims[position].append((here.disk in relation.one.disks, here.disk in relation.other.disks))
-        disks = [area.disk for area in problem.areas]
+        drives = Counter(problem.drive_of(area.disk) for area in problem.areas)
         for position, one in enumerate(problem.areas):
-            if disks.count(one.disk) == 1:
+            if drives[problem.drive_of(one.disk)] == 1:
                 found[f"disk:{problem.disk_names[one.disk]}"] = ("disk", tuple(claims[position])), one.size
         names = [demand.name for demand in problem.demands]
         for at, demand in enumerate(problem.demands):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....module_utils._data.units import format_mib
@@ -107,14 +107,22 @@ def _message(problem: Problem, name: str) -> str:
         return _disk_message(problem, subject)
     if kind in ("apart", "together"):
         others = _others(problem, name)
-        return f"{subject} shares no disk with {others}" if kind == "apart" else f"{subject} lies only on disks of {others}"
+        if kind == "together":
+            return f"{subject} lies only on disks of {others}"
+        parties = [party for relation in problem.relations if relation.constraint == name for party in (relation.one, relation.other)]
+        demands = [problem.demands[at].areas for party in parties for at in party.demands]
+        areas = {area for own in (*demands, *(problem.pools[at].areas for party in parties for at in party.pools)) for area in own}
+        return (
+            f"{subject} shares no {'drive' if problem.drives else 'disk'} with {others}{_on_one_drive(problem, problem.drives_of(areas))}"
+        )
     for pool in problem.pools:
         if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.metadata_size and kind in ("min", "max"))):
             return _pool_message(problem, pool, kind)
     for boot_partition in problem.boot_partitions:
         if boot_partition.name == subject:
             return _boot_partition_message(boot_partition, kind)
-    return _demand_message(next(demand for demand in problem.demands if demand.name == subject and demand.space is not None), kind)
+    demand = next(demand for demand in problem.demands if demand.name == subject and demand.space is not None)
+    return _legs_message(problem, demand) if kind == "legs" else _demand_message(demand, kind)
 
 
 def _others(problem: Problem, name: str) -> str:
@@ -164,12 +172,25 @@ def _demand_message(demand: Demand, kind: str) -> str:
         return f"{demand.name} needs at least {demand.lo - demand.own} MiB{own}"
     if kind == "max":
         return f"{demand.name} may have {demand.hi} MiB at most"
-    if kind == "legs":
-        if demand.copies:
-            return f"{demand.name} is wanted {len(demand.copies)} times and needs {demand.legs} disks, and may use {len(demand.areas)}"
-        standing_by = f", {demand.spares} of them as spares," if demand.spares else ""
-        return f"{demand.name} needs {demand.legs} disks{standing_by or ','} and may use {len(demand.areas)}"
     return f"{demand.name} must lie on one disk"
+
+
+def _on_one_drive(problem: Problem, drives: Collection[int]) -> str:
+    """Return which disks on some drives fail together, in brackets."""
+    names: dict[int, list[str]] = {}
+    for disk, drive in enumerate(problem.drives):
+        names.setdefault(drive, []).append(problem.disk_names[disk])
+    shared = [f"{listed(own, _FEW)} are on one drive and fail together" for drive, own in names.items() if len(own) > 1 and drive in drives]
+    return f" ({'; '.join(shared[:_NAMED])})" if shared else ""
+
+
+def _legs_message(problem: Problem, demand: Demand) -> str:
+    drives = problem.drives_of(demand.areas)
+    may_use = f"may use {len(drives)}{_on_one_drive(problem, drives)}"
+    if demand.copies:
+        return f"{demand.name} is wanted {len(demand.copies)} times and needs {demand.legs} disks, and {may_use}"
+    standing_by = f", {demand.spares} of them as spares," if demand.spares else ""
+    return f"{demand.name} needs {demand.legs} disks{standing_by or ','} and {may_use}"
 
 
 def _sentences(problem: Problem, said: Sequence[Mapping[str, str]]) -> list[str]:
@@ -223,7 +244,7 @@ def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -
         larger.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB, {format_mib(mib)} more)")
     remedies = [listed(changes) for changes in (lowered, larger) if changes]
     for demand in problem.demands:
-        if demand.kind is Kind.LEGS and len({problem.areas[area].disk for area in demand.areas}) < demand.legs:
+        if demand.kind is Kind.LEGS and len(problem.drives_of(demand.areas)) < demand.legs:
             fewer = "fewer of it" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
             remedies.append(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}")
     return remedies

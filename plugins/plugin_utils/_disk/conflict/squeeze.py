@@ -32,10 +32,9 @@ class Squeezed:
 
 def can_squeeze(problem: Problem) -> bool:
     """Tell whether the rules know all that there is in a problem."""
-    one_each = len({area.disk for area in problem.areas}) == len(problem.areas)
     plain = all(not pool.arrays and not pool.kept and not pool.lo and pool.hi is None and pool.max_pvs is None for pool in problem.pools)
     carried = any(boot.pools for boot in problem.boot_partitions)
-    return one_each and plain and not carried and not problem.relations
+    return problem.has_own_drives and plain and not carried and not problem.relations
 
 
 def squeeze(problem: Problem, units: Sequence[int], order: Sequence[int], *, grow: bool, dear: Collection[int] = ()) -> Squeezed:

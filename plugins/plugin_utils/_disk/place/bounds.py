@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import replace
 
 from ..._common.libraries import np, npt
-from ..problem.model import Demand, Kind, Problem, by_disk, rank
+from ..problem.model import Demand, Kind, Problem, by_drive, rank
 from ..problem.program import follows, size_at
 
 _MOST_SETS = 64
@@ -22,14 +22,14 @@ def has_no_choice(problem: Problem, demand: Demand) -> bool:
     """Tell whether a demand can lie in one way only."""
     if demand.kind is Kind.VOLUME:
         return True
-    return len(demand.areas) == demand.legs and len(by_disk(problem.areas, demand.areas)) == demand.legs
+    return len(demand.areas) == demand.legs == len(problem.drives_of(demand.areas))
 
 
 class Bounds:
     """Proofs about one problem; what does not depend on sizes is computed once."""
 
     def __init__(self, problem: Problem) -> None:
-        self._disk = np.array([area.disk for area in problem.areas], dtype=np.int64)
+        self._drive = np.array([problem.drive_of(area.disk) for area in problem.areas], dtype=np.int64)
         self._own = [_areas_of(problem, demand) for demand in problem.demands]
         self._settled = [has_no_choice(problem, demand) for demand in problem.demands]
         self._mib = np.array([demand.unit if demand.kind is Kind.VOLUME else demand.legs for demand in problem.demands], dtype=np.int64)
@@ -59,10 +59,10 @@ class Bounds:
         return self._problem.demands[position].kind is not Kind.VOLUME and not self._settled[position]
 
     def _choice(self, demand: Demand) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return areas of a demand, their disks, and where it has no more than its minimum (`size_at`)."""
+        """Return areas of a demand, their drives, and where it has no more than its minimum (`size_at`)."""
         areas = np.array(demand.areas, dtype=np.int64)
         off = [size_at(demand, area, math.inf) < math.inf for area in demand.areas] if demand.preferred else [False] * len(areas)
-        return areas, self._disk[areas], np.array(off, dtype=np.bool_)
+        return areas, self._drive[areas], np.array(off, dtype=np.bool_)
 
     def overfull(self, units: Sequence[int]) -> frozenset[int]:
         """Return demands (positions) that cannot have these sizes all together, empty when no such are found.
@@ -90,7 +90,7 @@ class Bounds:
         if follows(demand) or any(rank(demand.preferred, area) == len(demand.preferred) > 0 for area in demand.areas):
             return math.inf
         if demand.kind is not Kind.VOLUME:
-            largest = sorted((max(self._room[areas]) for areas in by_disk(problem.areas, demand.areas).values()), reverse=True)
+            largest = sorted((max(self._room[areas]) for areas in by_drive(problem, demand.areas).values()), reverse=True)
             return float(largest[demand.legs - 1]) if len(largest) >= demand.legs else 0.0
         if demand.pool is None or problem.pools[demand.pool].arrays:
             return math.inf
@@ -137,10 +137,10 @@ class Bounds:
 
     def _homeless(self, units: Sequence[int]) -> frozenset[int]:
         left, settled_on = self._beside_settled(units)
-        for position, (areas, disks, off) in self._choices.items():
+        for position, (areas, drives, off) in self._choices.items():
             demand = self._problem.demands[position]
             needed = np.where(off, min(units[position], demand.low), units[position])
-            if len(set(disks[needed <= left[areas]].tolist())) < demand.legs:
+            if len(set(drives[needed <= left[areas]].tolist())) < demand.legs:
                 return frozenset({position}.union(*(settled_on.get(area, ()) for area in demand.areas)))
         return frozenset()
 
@@ -161,7 +161,7 @@ class Bounds:
         Of disks that are alike in all, the first piece needs to try only the first, the next piece the first two, and so on.
         """
         left, _settled_on = self._beside_settled(units)
-        alike = self._alike(left) if len({area.disk for area in self._problem.areas}) == len(self._problem.areas) else {}
+        alike = self._alike(left) if self._problem.has_own_drives else {}
         demands = list(self._problem.demands)
         pieces = 0
         for position, demand in enumerate(self._problem.demands):

@@ -61,9 +61,11 @@ class Packer:
         self.problem = problem
         self._room = np.array([area.size for area in problem.areas], dtype=np.float64)
         self._disk = np.array([area.disk for area in problem.areas], dtype=np.int64)
+        self._drive = np.array([problem.drive_of(area.disk) for area in problem.areas], dtype=np.int64)
         self._solid = {at: self._solid_of(at, demand) for at, demand in enumerate(problem.demands) if demand.kind is not Kind.VOLUME}
         self._own = [by_disk(problem.areas, [area for area, _size in boot.sizes]) for boot in problem.boot_partitions]
         self._one_each = len(set(self._disk.tolist())) == len(problem.areas)
+        self._own_drives = problem.has_own_drives
         self._shared: dict[tuple[tuple[int, tuple[int, ...]], ...], tuple[list[int], list[_Kind]]] = {}
 
     def with_room(self, problem: Problem) -> Packer:
@@ -195,8 +197,8 @@ class _Packing:
         by_rule = {BEST: left, FIRST: areas, WORST: -left, LEAST_WANTED: self._wanted[areas]}[self._rule]
         # Of equals the fullest, then the first.
         chosen = fits[np.lexsort((fits, left[fits], by_rule[fits], solid.ranks[fits]))]
-        if legs > 1 and not self._packer._one_each:
-            _disks, firsts = np.unique(self._packer._disk[areas[chosen]], return_index=True)
+        if legs > 1 and not self._packer._own_drives:
+            _drives, firsts = np.unique(self._packer._drive[areas[chosen]], return_index=True)
             chosen = chosen[np.sort(firsts)]
             if len(chosen) < legs:
                 raise NoRoom((at,))

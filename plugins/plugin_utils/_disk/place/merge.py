@@ -24,7 +24,7 @@ class Merged:
 
 def merge(problem: Problem, narrowed: Problem, units: Sequence[int]) -> Merged:
     """Return `narrowed` with whole demands as one that have the same size and may lie on the same areas of `problem`."""
-    if len({area.disk for area in problem.areas}) < len(problem.areas):
+    if not problem.has_own_drives:
         return Merged(narrowed, ())
     boots = {at for boot in problem.boot_partitions for at in boot.demands}
     related = {at for relation in problem.relations for at in (*relation.one.demands, *relation.other.demands)}

@@ -109,7 +109,7 @@ def suits(problem: Problem) -> bool:
     """Tell whether all that matters is which pieces share a disk, and what they leave there for pools."""
     return (
         not problem.relations
-        and len({area.disk for area in problem.areas}) == len(problem.areas)
+        and problem.has_own_drives
         and all(open_everywhere(problem, at) and len(pool.arrays) <= 1 for at, pool in enumerate(problem.pools))
         and not any(problem.pools[at].areas for boot in problem.boot_partitions for at in boot.pools)
     )

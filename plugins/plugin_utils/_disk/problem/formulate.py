@@ -106,6 +106,7 @@ class _Builder:
 
     def __init__(self, hardware: Hardware, schema: Schema, kept: Kept, areas: tuple[Area, ...]) -> None:
         self._hardware, self._schema, self._kept, self._areas = hardware, schema, kept, areas
+        self._drives = hardware.drives if len(set(hardware.drives)) < len(hardware.disks) else ()
         self._demands: list[Demand] = []
         self._pools: list[Pool] = []
         self._demands_of: dict[int, list[int]] = {}
@@ -146,7 +147,8 @@ class _Builder:
                 if len(space.allowed) < len(self._hardware.disks) and (space.volume_group is None or space.disks_given)
             ),
             warnings=tuple(self._warnings),
-            relations=tuple(relations_of(self._schema, self._areas, self._demands, self._pools, self._kept.pieces)),
+            relations=tuple(relations_of(self._schema, self._areas, self._demands, self._pools, self._kept.pieces, self._drives)),
+            drives=self._drives,
         )
 
     def _pool(self, position: int, space: Space) -> None:
@@ -496,7 +498,11 @@ class _Builder:
 
     def _allowed(self, space: Space, least: int = 0) -> tuple[int, ...]:
         """Return the areas that a space may use, of at least so many MiB. Most spaces may use the same ones, so they are found once."""
-        taken = {piece.disk for piece in self._kept.pieces if space.copy_of and self._schema.spaces[piece.space].copy_of == space.copy_of}
+        drives = self._hardware.drives
+        copied = {
+            drives[piece.disk] for piece in self._kept.pieces if space.copy_of and self._schema.spaces[piece.space].copy_of == space.copy_of
+        }
+        taken = {disk for disk, drive in enumerate(drives) if drive in copied} if copied else frozenset()
         key = space.allowed - taken if taken else space.allowed, least
         if key not in self._areas_known:
             self._areas_known[key] = tuple(at for at, area in enumerate(self._areas) if area.disk in key[0] and area.size >= least)

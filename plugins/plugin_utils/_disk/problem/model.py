@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -182,6 +182,21 @@ class Problem:
     """Of spaces that may not use all disks: the name, and what says so, as the user wrote it."""
     warnings: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
+    drives: tuple[int, ...] = ()
+    """By disk, where disks share a drive: the first disk of that drive. Empty where every disk is a drive of its own."""
+
+    def drive_of(self, disk: int) -> int:
+        """Return the drive of a disk: two disks with one drive fail together."""
+        return self.drives[disk] if self.drives else disk
+
+    def drives_of(self, areas: Iterable[int]) -> frozenset[int]:
+        """Return the drives that some areas are on."""
+        return frozenset(self.drive_of(self.areas[area].disk) for area in areas)
+
+    @property
+    def has_own_drives(self) -> bool:
+        """Whether every area is on a drive of its own."""
+        return len(self.drives_of(range(len(self.areas)))) == len(self.areas)
 
 
 @dataclass(frozen=True)
@@ -221,4 +236,12 @@ def by_disk(areas: Sequence[Area], chosen: Sequence[int]) -> dict[int, list[int]
     groups: dict[int, list[int]] = {}
     for area in chosen:
         groups.setdefault(areas[area].disk, []).append(area)
+    return groups
+
+
+def by_drive(problem: Problem, chosen: Sequence[int]) -> dict[int, list[int]]:
+    """Return the chosen areas grouped by drive, in their order."""
+    groups: dict[int, list[int]] = {}
+    for area in chosen:
+        groups.setdefault(problem.drive_of(problem.areas[area].disk), []).append(area)
     return groups

@@ -16,13 +16,13 @@ hides what made it small).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ....module_utils._storage.overhead import md_reserve
 from ..._common.highs import FREE, Program
 from ..._common.libraries import np, npt
-from .model import BootPartition, Demand, GrowthOrder, Kind, Party, Placement, Pool, Problem, Relation, by_disk, rank
+from .model import BootPartition, Demand, GrowthOrder, Kind, Party, Placement, Pool, Problem, Relation, by_disk, by_drive, rank
 
 Terms = list[tuple[int, float]]
 
@@ -235,7 +235,7 @@ class _Builder:
             model.disk_choice[position, area] = model.program.column(0.0, 1.0, integral=True)
         here = [(model.disk_choice[position, area], 1.0) for area in demand.areas]
         model.row(f"legs:{demand.name}", here or [(self._nothing(), 1.0)], low=demand.legs, high=demand.legs)
-        for areas in by_disk(self._problem.areas, demand.areas).values():
+        for areas in by_drive(self._problem, demand.areas).values():
             if len(areas) > 1 and demand.legs > 1:
                 model.row("", [(model.disk_choice[position, area], 1.0) for area in areas], high=1.0)
 
@@ -350,28 +350,34 @@ class _Builder:
             )
 
     def _relate(self, relation: Relation) -> None:
-        """Say of every disk that only one of two may lie there, or one only where the other does."""
+        """Say of every drive that only one of two may lie there, or of every disk that one may only where the other does."""
+        if relation.apart:
+            self._keep_apart(relation)
+            return
         one, other = self._presence(relation.one), self._presence(relation.other)
-        for disk in sorted({*one, *other, *relation.one.disks, *relation.other.disks}):
-            own, others = one.get(disk, []), other.get(disk, [])
-            if relation.apart:
-                alone = [*(own if disk in relation.other.disks else []), *(others if disk in relation.one.disks else [])]
-                for column in alone:
-                    self._model.row(relation.constraint, [(column, 1.0)], high=0.0)
-                for column, other_column in itertools.product(own, others):
-                    self._model.row(relation.constraint, [(column, 1.0), (other_column, 1.0)], high=1.0)
-            elif disk not in relation.other.disks:
-                for column in own:
-                    self._model.row(relation.constraint, [*((there, 1.0) for there in others), (column, -1.0)], low=0.0)
+        for disk in sorted({*one, *other, *relation.one.disks} - relation.other.disks):
+            for column in one.get(disk, []):
+                self._model.row(relation.constraint, [*((there, 1.0) for there in other.get(disk, [])), (column, -1.0)], low=0.0)
 
-    def _presence(self, party: Party) -> dict[int, list[int]]:
-        """Return the columns that say whether any of a party lies on a disk, by disk."""
+    def _keep_apart(self, relation: Relation) -> None:
+        of = self._problem.drive_of
+        one, other = (self._presence(party, of) for party in (relation.one, relation.other))
+        kept, others_kept = ({of(disk) for disk in party.disks} for party in (relation.one, relation.other))
+        for drive in sorted({*one, *other}):
+            own, others = one.get(drive, []), other.get(drive, [])
+            for column in [*(own if drive in others_kept else []), *(others if drive in kept else [])]:
+                self._model.row(relation.constraint, [(column, 1.0)], high=0.0)
+            for column, other_column in itertools.product(own, others):
+                self._model.row(relation.constraint, [(column, 1.0), (other_column, 1.0)], high=1.0)
+
+    def _presence(self, party: Party, place: Callable[[int], int] = int) -> dict[int, list[int]]:
+        """Return the columns that say whether any of a party lies on a disk, by disk or by what `place` makes of it."""
         problem, model = self._problem, self._model
         solid = [(area, model.disk_choice[at, area]) for at in sorted(party.demands) for area in problem.demands[at].areas]
         divided = [(area, model.pvs[at, area]) for at in sorted(party.pools) for area in problem.pools[at].areas]
         found: dict[int, list[int]] = {}
         for area, column in solid + divided:
-            found.setdefault(problem.areas[area].disk, []).append(column)
+            found.setdefault(place(problem.areas[area].disk), []).append(column)
         return found
 
     def _carriers(self, boot_partition: BootPartition) -> list[tuple[int, int]]:

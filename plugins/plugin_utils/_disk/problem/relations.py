@@ -20,7 +20,12 @@ Places = Mapping[int, Sequence[int]]
 
 
 def relations_of(
-    schema: Schema, areas: Sequence[Area], demands: Sequence[Demand], pools: Sequence[Pool], kept: Sequence[Piece]
+    schema: Schema,
+    areas: Sequence[Area],
+    demands: Sequence[Demand],
+    pools: Sequence[Pool],
+    kept: Sequence[Piece],
+    drives: Sequence[int] = (),
 ) -> Iterator[Relation]:
     """Give the relations that a schema asks for; none with a space that is not there, and none that every placement has."""
     wishes = {space.wish: space for space in schema.spaces}
@@ -30,11 +35,13 @@ def relations_of(
     for name, space in related.items():
         for apart, others in ((True, space.apart_from), (False, space.together_with)):
             found = (Relation(name, other, apart, parties[name], parties[other]) for other in others if other in parties)
-            yield from (relation for relation in found if not _goes_without_saying(relation, areas, demands, pools))
+            yield from (relation for relation in found if not _goes_without_saying(relation, areas, demands, pools, drives))
 
 
-def _goes_without_saying(relation: Relation, areas: Sequence[Area], demands: Sequence[Demand], pools: Sequence[Pool]) -> bool:
-    """Tell whether two have no disk in common that both may use; or whether one is on all disks that the other may use."""
+def _goes_without_saying(
+    relation: Relation, areas: Sequence[Area], demands: Sequence[Demand], pools: Sequence[Pool], drives: Sequence[int]
+) -> bool:
+    """Tell whether two have no drive in common that both may use; or whether one is on all disks that the other may use."""
 
     def disks_of(places: Iterable[int]) -> frozenset[int]:
         return frozenset(areas[area].disk for area in places)
@@ -44,7 +51,8 @@ def _goes_without_saying(relation: Relation, areas: Sequence[Area], demands: Seq
         return party.disks.union(*map(disks_of, own))
 
     if relation.apart:
-        return not may_use(relation.one) & may_use(relation.other)
+        one, other = (frozenset(drives[disk] if drives else disk for disk in may_use(party)) for party in (relation.one, relation.other))
+        return not one & other
     there = (demands[at] for at in relation.other.demands if demands[at].lo > 0)
     sure = [disks for demand in there if len(disks := disks_of(demand.areas)) == demand.legs]
     return may_use(relation.one) <= relation.other.disks.union(*sure)
@@ -70,7 +78,7 @@ def barred(problem: Problem, demand: int | None, pool: int | None, demands: Plac
             if demand in own.demands or pool in own.pools:
                 there = _disks(problem, other, demands, pools)
                 if relation.apart:
-                    found |= there
+                    found |= _on_drives_of(problem, there)
                 elif own is relation.one and other.demands <= demands.keys():
                     found |= everywhere - there
     return found
@@ -102,10 +110,25 @@ def holds(problem: Problem, placement: Placement) -> bool:
     demands, pools = dict(enumerate(placement.areas_of_demand)), dict(enumerate(placement.pvs))
     for relation in problem.relations:
         one, other = (_disks(problem, party, demands, pools) for party in (relation.one, relation.other))
-        staying = relation.one.disks & relation.other.disks if relation.apart else relation.one.disks
-        if ((one & other) if relation.apart else (one - other)) - staying:
+        if not relation.apart and one - other - relation.one.disks:
+            return False
+        if relation.apart and _drives(problem, one) & _drives(problem, other) - (
+            _drives(problem, relation.one.disks) & _drives(problem, relation.other.disks)
+        ):
             return False
     return True
+
+
+def _drives(problem: Problem, disks: Iterable[int]) -> frozenset[int]:
+    return frozenset(map(problem.drive_of, disks))
+
+
+def _on_drives_of(problem: Problem, disks: frozenset[int]) -> frozenset[int]:
+    """Return all disks on the drives of some."""
+    if not problem.drives:
+        return disks
+    drives = _drives(problem, disks)
+    return frozenset(disk for disk, drive in enumerate(problem.drives) if drive in drives)
 
 
 def widened(problem: Problem, placement: Placement) -> Placement:

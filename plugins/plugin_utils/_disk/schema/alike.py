@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+from ....module_utils._storage.drives import SHARED_DRIVE
 from ..model import Disk
 
 Item = t.TypeVar("Item")
@@ -22,21 +23,31 @@ _DEFAULT_BLOCK = 512
 
 
 def groups_of_alike(disks: Sequence[Disk], positions: Iterable[int]) -> list[tuple[int, ...]]:
-    """Return some of a machine's disks (positions) in groups of alike ones, all of them in ascending order."""
+    """Return some of a machine's disks (positions) in groups of alike ones, all of them in ascending order.
+
+    Those on one drive may be in one group.
+    """
     return _grouped(sorted(positions), lambda at: _kind(disks[at].facts, disks[at].logical_block), lambda at: disks[at].size)
 
 
 def groups_of_alike_facts(disks: Iterable[Mapping[str, t.Any]]) -> list[tuple[Mapping[str, t.Any], ...]]:
-    """Return disks, as the facts have them, in groups of alike ones. Raises KeyError for a disk without `size`."""
-    return _grouped(list(disks), lambda disk: _kind(disk, disk.get("logical_block") or _DEFAULT_BLOCK), lambda disk: disk["size"])
+    """Return disks, as the facts have them, in groups of alike ones, one of each drive. Raises KeyError for a disk without `size`."""
+    groups = _grouped(list(disks), lambda disk: _kind(disk, disk.get("logical_block") or _DEFAULT_BLOCK), lambda disk: disk["size"])
+    return [_one_each(group) for group in groups]
 
 
 def groups_of_kind_facts(disks: Iterable[Mapping[str, t.Any]]) -> list[tuple[Mapping[str, t.Any], ...]]:
-    """Return disks, as the facts have them, in groups that are attached in the same way, of one kind, with blocks of one size."""
+    """Return disks, as the facts have them, in groups attached in the same way, of one kind and block size, one of each drive."""
     groups: dict[Hashable, list[Mapping[str, t.Any]]] = {}
     for disk in disks:
         groups.setdefault(_kind(disk, disk.get("logical_block") or _DEFAULT_BLOCK), []).append(disk)
-    return [tuple(group) for group in groups.values()]
+    return [_one_each(group) for group in groups.values()]
+
+
+def _one_each(group: Sequence[Mapping[str, t.Any]]) -> tuple[Mapping[str, t.Any], ...]:
+    """Return the first disk of each drive: two of one drive are no partners."""
+    drives = [disk.get(SHARED_DRIVE) for disk in group]
+    return tuple(disk for at, disk in enumerate(group) if drives[at] is None or drives[at] not in drives[:at])
 
 
 def _kind(facts: Mapping[str, t.Any], block: t.Any) -> Hashable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import typing as t
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from ....module_utils._data.containers import ListOf, Row, Table, Values, refuse
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import LARGEST_SIZE, Anything, Json, Kind, Size, Text, Whole, Word, is_whole, shown
 from ....module_utils._data.units import MIB
+from ....module_utils._storage.drives import SHARED_DRIVE, domains, drives_of
 from ..model import Disk, ExistingSpace, Firmware, Hardware
 
 _DEFAULT_BLOCK = 512
@@ -59,6 +61,7 @@ _DISK = Table(
         Row("size", _CAPACITY, "Its size in MiB.", required=True),
         Row("size_bytes", _BYTES, "Its size in bytes."),
         *(Row(name, Text(), default="") for name in ("path", "dev", "type")),
+        Row("drive", ListOf(Text(filled=True), "drives", single=True), "What fails together with it: equal text means one drive."),
         Row("logical_block", _Block(), default=_DEFAULT_BLOCK),
         Row("physical_block", _Block(), default=_DEFAULT_BLOCK),
         Row("partitions", ListOf(_PARTITION, "partitions"), default=()),
@@ -90,7 +93,7 @@ def parse_hardware(facts: t.Any, place: str = "hardware") -> Hardware:
     disks = [_disk(entry, where, mistakes) for entry, where in zip(values["disks"], places)]
     refuse_doubles(((where, disk.id) for where, disk in zip(places, disks)), "id", mistakes)
     mistakes.check()
-    disks = _with_volumes(disks)
+    disks = _with_drives(_with_volumes(disks))
     return Hardware(disks=tuple(disks), ram=values["ram"], firmware=values["firmware"], facts=_with_numbers(facts, disks, values["ram"]))
 
 
@@ -149,6 +152,20 @@ def _extent(values: Values, key: str, place: str, mistakes: Mistakes) -> t.Any:
     if values[key] is None and not mistakes.has(f"{place}.{key}"):
         mistakes.add(f"{place}.{key}", f"is missing; must be {_EXACT.wanted}")
     return values[key] or 0
+
+
+def _with_drives(disks: Sequence[Disk]) -> list[Disk]:
+    """Return the disks with the drives that they are on, as far as others are on them, too; expressions see which share one."""
+    drives = drives_of([disk.facts for disk in disks])
+    first = domains(drives)
+    shared = [drive for drive, count in Counter(first).items() if count > 1]
+    if not shared:
+        return list(disks)
+    number = {drive: at for at, drive in enumerate(shared)}
+    return [
+        replace(disk, drives=own, facts={**disk.facts, SHARED_DRIVE: number[drive]}) if drive in number else disk
+        for disk, own, drive in zip(disks, drives, first)
+    ]
 
 
 def _with_volumes(disks: Sequence[Disk]) -> list[Disk]:

@@ -18,11 +18,12 @@ def over_maximum(bounds: Bounds) -> str:
     return f"{bounds.least} MiB is over max_size, which is {bounds.most} MiB"
 
 
-def no_twins(entries: Sequence[Entry]) -> NoSolution:
-    """Return why there is no plan where disks that are alike are asked for and there are none."""
+def no_twins(entries: Sequence[Entry], on_one_drive: str = "") -> NoSolution:
+    """Return why there is no plan where there are no disks alike, as is asked for; `on_one_drive` names those that fail together."""
     alike = "disks of one transport, kind, block size and, within 2 %, size"
+    beside = f" ({on_one_drive})" if on_one_drive else ""
     said = [
-        {"name": f"disks:{entry.id}", "says": f"{entry.id} needs {alike}, and among those that it may use there are not enough"}
+        {"name": f"disks:{entry.id}", "says": f"{entry.id} needs {alike}, and among those that it may use there are not enough{beside}"}
         for entry in entries
     ]
     remedies = [

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import typing as t
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils._data.errors import Mistakes, suggest
@@ -27,6 +27,7 @@ from .alike import groups_of_alike
 from .btrfs import legs_of_btrfs, with_btrfs
 from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
+from .drives import on_one_drive
 from .entry import Entry
 from .memo import Memory
 from .mounts import NO_MOUNT
@@ -137,6 +138,7 @@ class _Reader:
         legs = {entry.place: self._count_legs(entry, choices[entry.place]) for entry in entries}
         percentages = Percentages(
             self.hardware.disks,
+            self.hardware.drives,
             self.hardware.firmware,
             [entry for entry in entries if entry.id and entry.type is not None],
             groups,
@@ -155,14 +157,14 @@ class _Reader:
         if self.contradictions:
             raise no_size_left(self.contradictions)
         if self.without_twins:
-            raise no_twins(self.without_twins)
+            raise no_twins(self.without_twins, on_one_drive(self.hardware))
         if not spaces:
             self.mistakes.add(place, "has optional spaces only, all of which are left out; there is nothing to plan")
             self.mistakes.check()
         return Schema(
             spaces=tuple(copy for space, entry in zip(spaces, entries, strict=True) for copy in copies(space, entry.values["count"])),
             flat=self.flat,
-            warnings=(*_without_mirror(self.on_no_mirror), *self.warnings),
+            warnings=(*_without_mirror(self.on_no_mirror, on_one_drive(self.hardware)), *self.warnings),
             mirrored=tuple(self.mirrored),
             left_out=tuple(self.left_out.items()),
         )
@@ -277,11 +279,15 @@ class _Reader:
     def _partners(self, choice: _Choice, least: int) -> tuple[int, ...]:
         """Return disks alike, `least` or more: those liked best, then the group that has most room, then that which comes first."""
         disks = self.hardware.disks
-        groups = [group for group in groups_of_alike(disks, choice.allowed) if len(group) >= least]
+        groups = [group for group in groups_of_alike(disks, choice.allowed) if self._count_drives(group) >= least]
         liked = [min((at for at, tier in enumerate(choice.preferred_disks) if tier & set(group)), default=len(disks)) for group in groups]
         room = [sum(disks[at].size for at in group) for group in groups]
         best = min(range(len(groups)), key=lambda at: (liked[at], -room[at], groups[at]), default=None)
         return () if best is None else groups[best]
+
+    def _count_drives(self, positions: Iterable[int]) -> int:
+        """Return on how many drives disks are: what is to survive the loss of one has a single part on each."""
+        return len({self.hardware.drives[position] for position in positions})
 
     def _check_keys(self, given: Mapping[str, t.Any], space_type: SpaceType | None, place: str) -> None:
         for key, value in given.items():
@@ -423,7 +429,7 @@ class _Reader:
 
     def _count_legs(self, entry: Entry, choice: _Choice) -> int:
         if entry.type in _ON_LEGS:
-            return self._legs(entry, len(choice.allowed))
+            return self._legs(entry, self._count_drives(choice.allowed))
         return entry.values["legs"] if isinstance(entry.values["legs"], int) else 0
 
     def _space(self, entry: Entry, choice: _Choice, group: str | None, legs: int, percentages: Percentages) -> Space:
@@ -571,11 +577,12 @@ def _encrypted(known: Sequence[Entry], groups: Mapping[str, str]) -> frozenset[s
     return frozenset(item.id for item in known if groups.get(item.id, item.id) in asked)
 
 
-def _without_mirror(spaces: Sequence[tuple[str, bool]]) -> Iterator[str]:
+def _without_mirror(spaces: Sequence[tuple[str, bool]], shared: str) -> Iterator[str]:
     """Give the warnings about spaces on one disk that were to be mirrored if possible, those of one reason together."""
+    on_one_drive = f" ({shared})" if shared else ""
     for twins, reason in ((False, "no two of the disks that {} may use are alike"), (True, "there is no room to mirror {}")):
         names = [name for name, has_twins in spaces if has_twins == twins]
         if names:
             one = len(names) == 1
             it = "it" if one else "them" if twins else "they"
-            yield f"{listed(names)} {'is' if one else 'are'} not mirrored, because {reason.format(it)}"
+            yield f"{listed(names)} {'is' if one else 'are'} not mirrored, because {reason.format(it)}{'' if twins else on_one_drive}"

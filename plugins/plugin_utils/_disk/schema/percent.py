@@ -31,6 +31,8 @@ class Percentages:
     """What percentages come to on one machine. `groups` has the vg of a volume by id; `allowed`, `legs` are by id, `extents` MiB by id."""
 
     disks: Sequence[Disk]
+    drives: Sequence[int]
+    """By disk: the first disk of those that are on one drive with it."""
     firmware: Firmware | None
     entries: Sequence[Entry]
     groups: Mapping[str, str]
@@ -79,7 +81,11 @@ class Percentages:
 
     def _leg(self, entry: Entry) -> int:
         """Return the most MiB of each piece of a space."""
-        rooms = self._rooms(entry)
+        largest: dict[int, int] = {}
+        for disk in self.allowed[entry.id]:
+            room = overhead.usable(self.disks[disk].size)
+            largest[self.drives[disk]] = max(room, largest.get(self.drives[disk], 0))
+        rooms = sorted(largest.values(), reverse=True)
         return rooms[min(len(rooms), self._pieces(entry)) - 1] if rooms else 0
 
     def _data_legs(self, entry: Entry) -> int:

@@ -78,7 +78,7 @@ class SchemaReader:
         kinds = [
             (disk.size, disk.logical_block, repr(disk.facts.get("transport")), repr(disk.facts.get("type"))) for disk in hardware.disks
         ]
-        return (*results, *kinds, *alone)
+        return (*results, *kinds, hardware.drives, *alone)
 
 
 def _texts(value: t.Any) -> Iterator[t.Any]:
