@@ -29,7 +29,7 @@ options:
       - Kinds of disks to report that are otherwise left out, because no system is installed on them.
     type: list
     elements: str
-    choices: [loop, ram, zram, floppy, optical]
+    choices: [loop, zram, ram, optical, floppy, null_blk, ublk, nbd, rbd, aoe, mtd]
     default: []
   devices:
     description:
@@ -230,6 +230,58 @@ ansible_facts:
               returned: always
               type: str
               sample: "6:1:0:0"
+            drive:
+              description:
+                - What fails together with the disk, as text. Disks with the same text are on one drive, such as the namespaces of an NVMe,
+                  the units of one device, or paths to one disk.
+                - It is the model and the serial number, or the ID of the disk if its serial number cannot tell.
+                - The kernel does not tell which drives are behind a volume of a RAID controller.
+              returned: always
+              type: str
+              sample: ST4000NM HDD0001
+            numa_node:
+              description: The NUMA node of the controller. V(none) when the kernel does not tell.
+              returned: always
+              type: int
+              sample: 0
+            enclosure:
+              description: The identifier of the enclosure that the disk is in. V(none) when the kernel does not tell.
+              returned: always
+              type: str
+              sample: "0x500304801f123abf"
+            slot:
+              description: The slot of the enclosure, or the PCI slot of an NVMe. V(none) when the kernel does not tell.
+              returned: always
+              type: str
+              sample: "7"
+            health:
+              description:
+                - The health that the disk reports, read by C(nvme) or C(smartctl) if one of them is installed. No tool wakes a disk that
+                  sleeps.
+                - V(none) when no tool could ask the disk, as without root.
+              returned: always
+              type: dict
+              contains:
+                ok:
+                  description: Whether the disk reports no failure.
+                  returned: always
+                  type: bool
+                  sample: true
+                wear:
+                  description: How much of its promised life an SSD has used, in per cent. V(none) when it does not tell.
+                  returned: always
+                  type: int
+                  sample: 3
+                temperature:
+                  description: Degrees Celsius. V(none) when it does not tell.
+                  returned: always
+                  type: int
+                  sample: 31
+                source:
+                  description: The tool, V(nvme) or V(smartctl).
+                  returned: always
+                  type: str
+                  sample: smartctl
             vendor:
               description: The vendor. V(none) when it is not known.
               returned: always
@@ -616,7 +668,7 @@ ansible_facts:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware, with_health
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import LocalHost
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import LEFT_OUT
 
@@ -630,10 +682,11 @@ def main() -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    hardware, warnings = read_hardware(LocalHost(), module.params["include"], module.params["devices"])
+    host = LocalHost()
+    hardware, warnings = read_hardware(host, module.params["include"], module.params["devices"])
     for warning in warnings:
         module.warn(warning)
-    module.exit_json(changed=False, ansible_facts={"bareon_hardware": hardware})
+    module.exit_json(changed=False, ansible_facts={"bareon_hardware": with_health(host, hardware)})
 
 
 if __name__ == "__main__":

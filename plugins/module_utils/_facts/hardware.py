@@ -13,8 +13,11 @@ import typing as t
 from collections.abc import Iterable, Sequence
 
 from .._storage import identity
+from .._storage.drives import drives_of
 from .._storage.units import MIB
 from .assembled import read_stacks
+from .attached import read_attachment, read_slots
+from .health import read_health
 from .host import Host
 from .reader import Notes, is_visibly_used, read_claims, read_contents, read_devices
 from .select import Disk, find_disks, select_disks
@@ -46,7 +49,16 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
         notes.append("/proc/meminfo cannot be read: the size of the memory is unknown")
     twins = find_twins(tree, disks)
     notes.extend(twin_notes(tree, disks, names))
-    described = [{**describe_disk(tree, disk), "twins": _describe_twins(tree, twins.get(disk.device.name, ()))} for disk in disks]
+    slots = read_slots(host)
+    described = [
+        {
+            **describe_disk(tree, disk),
+            **read_attachment(host, disk.source.name, disk.source.row.get("devpath"), slots),
+            "twins": _describe_twins(tree, twins.get(disk.device.name, ())),
+        }
+        for disk in disks
+    ]
+    described = _with_drives(described)
     unread = [fact["dev"] for fact in described if not fact["probed"]]
     if unread:
         notes.append(
@@ -56,6 +68,17 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     facts = {"ram": memory, "firmware": read_firmware(host), "disks": described}
     zpools = describe_zpools(host, tree)
     return facts if zpools is None else {**facts, "zpools": zpools}, tuple(dict.fromkeys(notes))
+
+
+def with_health(host: Host, facts: Facts) -> Facts:
+    """Return the facts with the `health` of every disk, which takes a tool for each; none of a disk that no tool can ask."""
+    asked = [(disk, read_health(host, disk["dev"], disk["transport"]) if disk["dev"] else None) for disk in facts["disks"]]
+    return {**facts, "disks": [{**disk, "health": health} for disk, health in asked]}
+
+
+def _with_drives(disks: Sequence[Facts]) -> list[Facts]:
+    """Return the facts with what each disk fails with: the drive that is known by its serial number, else itself."""
+    return [{**disk, "drive": drives[0] if drives else disk["id"]} for disk, drives in zip(disks, drives_of(disks))]
 
 
 def describe_disk(tree: Tree, disk: Disk) -> Facts:

@@ -46,7 +46,7 @@ class Disk:
 
 def find_disks(tree: Tree, notes: Notes) -> tuple[Disk, ...]:
     """Return the disks of a tree in the order of where they are attached; a disk with several paths is one disk."""
-    single = [_disk(device) for device in tree.roots() if identity.is_disk(device.name, device.kind)]
+    single = _named_apart([_disk(device) for device in tree.roots() if identity.is_disk(device.name, device.kind)], notes)
     mapped = [_mapped_disk(device, tree) for device in tree.devices.values() if device.kind == "mpath"]
     legs = {path.name for disk in mapped for path in disk.paths}
     plain = _join_paths([disk for disk in single if disk.device.name not in legs], notes)
@@ -92,6 +92,31 @@ def _mapped_disk(device: Device, tree: Tree) -> Disk:
         paths=tuple(path.device for path in paths),
         multipath=True,
     )
+
+
+def _named_apart(disks: Sequence[Disk], notes: Notes) -> list[Disk]:
+    """Return the disks, those whose WWN is not theirs alone named by their serial numbers or places.
+
+    Of two disks with one WWN either may have the link that is made of it, one at this start and the other at the next.
+    """
+    serials: dict[str, set[str]] = {}
+    for disk in disks:
+        row = disk.device.row
+        if row.get("wwn") and row.get("serial"):
+            serials.setdefault(str(row["wwn"]).lower(), set()).add(str(row["serial"]))
+    found = []
+    for disk in disks:
+        wwn = str(disk.device.row.get("wwn") or "")
+        shared = len(serials.get(wwn.lower(), ())) > 1
+        if not wwn or (identity.is_own_wwn(wwn) and not shared):
+            found.append(disk)
+            continue
+        name = identity.best_id([link for link in disk.links if not identity.is_made_of_wwn(link)], disk.device.dev or disk.device.name)
+        if shared or name != disk.id:
+            why = "is that of other disks, too" if shared else "cannot be that of one disk alone"
+            notes.append(f"{disk.device.dev}: its WWN {wwn} {why}; the disk is named {name}")
+        found.append(replace(disk, id=name))
+    return found
 
 
 def _join_paths(disks: Sequence[Disk], notes: Notes) -> list[Disk]:

@@ -66,9 +66,8 @@ def serial_drive(disk: Facts) -> t.Optional[str]:
 
 
 def _is_one_device(units: Sequence[Facts]) -> bool:
-    """Return whether disks of one serial number are one device: namespaces of an NVMe, or units that world wide names tell apart."""
-    names = {str(unit.get("wwn") or "").lower() for unit in units}
-    return all(map(_is_namespace, units)) or (len(names) == len(units) and all(map(is_own_wwn, names)))
+    """Return whether disks of one serial number are one device: namespaces of an NVMe, or units with world wide names of their own."""
+    return all(map(_is_namespace, units)) or all(is_own_wwn(str(unit.get("wwn") or "")) for unit in units)
 
 
 def _is_namespace(disk: Facts) -> bool:

@@ -23,6 +23,8 @@ _DURABILITY = (
 """Patterns of by-id names, the most durable first: world wide names, what multipath and SCSI make of them, what the kernel makes of
 an NVMe's serial and namespace, serial numbers. Names made of what is written on the disk (lvm-pv-uuid-, md-uuid-) do not name the disk."""
 
+_OF_WWN = re.compile(r"wwn-|nvme-(eui|uuid)\.|scsi-3|dm-uuid-mpath-3")
+
 _LASTING = re.compile(
     r"wwn-0x(?!0+$)|nvme-(eui|uuid|nvme)\.|dm-uuid-mpath-|scsi-3(?!0+$)|(ata|nvme|mmc|cciss|memstick|ccw)-(?!QEMU_)|virtio-.{16}"
 )
@@ -35,7 +37,7 @@ NO_DISKS = (
     ("ram", r"ram[0-9]"),
     ("optical", r"(sr|scd)[0-9]"),
     ("floppy", r"fd[0-9]"),
-    ("null", r"nullb[0-9]"),
+    ("null_blk", r"nullb[0-9]"),
     ("ublk", r"ublkb[0-9]"),
     ("nbd", r"nbd[0-9]"),
     ("rbd", r"rbd[0-9]"),
@@ -135,6 +137,11 @@ def best_id(links: Iterable[str], dev: str) -> str:
         if matching:
             return min(matching, key=lambda link: (-len(link), link))
     return best_path(links, None) or dev
+
+
+def is_made_of_wwn(link: str) -> bool:
+    """Return whether a by-id link is made of a world wide name, so that of two disks with one such name either may have it."""
+    return link.startswith(BY_ID) and _OF_WWN.match(link[len(BY_ID) :]) is not None
 
 
 def is_lasting(name: str) -> bool:

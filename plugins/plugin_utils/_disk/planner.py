@@ -29,7 +29,7 @@ from .learnt import Learnt, Shelf
 from .model import Allocation, Hardware, Schema, Space, SpaceType
 from .problem.boot_partition import with_boot_partition
 from .problem.formulate import canonical_order
-from .schema.eligible import EligibleKind, kept_names, not_empty, qualify
+from .schema.eligible import EligibleKind, kept_names, not_empty, qualify, same_wwn
 from .schema.hardware import parse_hardware, reordered
 from .schema.reader import SchemaReader
 from .static.explicit import explicit_schema, pool_parts, sizes_by_disk
@@ -208,7 +208,7 @@ def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
     if isinstance(outcome, _Unsolved):
         conflict = rename(outcome.error.conflict)
         conflict["remedies"] = [*conflict.get("remedies", ()), *_disks_to_take_in(hardware)]
-        raise NoSolution(rename(str(outcome.error)), conflict)
+        raise NoSolution(f"{rename(str(outcome.error))}{_never_used(hardware)}", conflict)
     return replace(outcome, left_out=tuple(map(tuple, rename(outcome.left_out)))) if outcome.left_out else outcome
 
 
@@ -369,7 +369,7 @@ def _why_nothing(schema: Schema, space: Space, nothing_left: str) -> str:
 
 def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
     allocation = solved.allocation
-    warnings = [*solved.schema.warnings, *solved.warnings, *allocation.warnings]
+    warnings = [*same_wwn(hardware), *solved.schema.warnings, *solved.warnings, *allocation.warnings]
     for position, size in allocation.off_preferred.items():
         readable = f" ({format_mib(size)})" if size >= 1024 else ""
         warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB{readable} do not fit on its preferred disks")
@@ -415,6 +415,13 @@ def _disks_to_take_in(hardware: Hardware) -> list[str]:
         for one in hardware.left_out
         if one.kinds
     ]
+
+
+def _never_used(hardware: Hardware) -> str:
+    """Return which disks no plan can use, as a further part of the sentence on why there is none."""
+    never = [f"{one.disk.id} {one.reason}" for one in hardware.left_out if not one.kinds]
+    more = f"; and {len(never) - _FEW} more" if len(never) > _FEW else ""
+    return f"; not usable: {'; '.join(never[:_FEW])}{more}" if never else ""
 
 
 def _overcommitted(solved: _Solved) -> list[str]:

@@ -20,6 +20,7 @@ from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._data.kinds import Word
 from ....module_utils._data.words import listed
 from ....module_utils._storage.derived import salt_of_table
+from ....module_utils._storage.identity import is_own_wwn
 from ..model import Disk, Hardware, LeftOutDisk
 
 Facts = Mapping[str, t.Any]
@@ -90,16 +91,47 @@ def made_by_a_plan(disk: Disk) -> bool:
 
 
 def _left_out(disks: Sequence[Disk], eligible: frozenset[EligibleKind], kept: frozenset[str]) -> Iterator[LeftOutDisk]:
-    first: dict[tuple[str, int], Disk] = {}
+    first: dict[tuple[str, int], list[Disk]] = {}
     for disk in sorted(disks, key=lambda disk: not disk.facts.get("multipath")):
-        wwn = str(disk.facts.get("wwn") or "").lower()
-        other = first.setdefault((wwn, disk.size), disk) if wwn else disk
+        other = _other_path(disk, first)
         never = _never(disk, other)
         doubts = [] if never else [doubt for doubt in _doubts(disk) if doubt[0] not in eligible]
         if never:
             yield LeftOutDisk(disk, never)
         elif doubts and not _holds_one_of(disk, kept):
             yield LeftOutDisk(disk, " and ".join(says for _kind, says in doubts), tuple(kind.value for kind, _says in doubts))
+
+
+def _other_path(disk: Disk, first: dict[tuple[str, int], list[Disk]]) -> Disk:
+    """Return the first disk that has the identity of this, a WWN and a serial number, or this where none has; `first` is added to.
+
+    A WWN alone does not make two disks one: some makers give all disks the same.
+    """
+    wwn = str(disk.facts.get("wwn") or "").lower()
+    if not wwn:
+        return disk
+    known = first.setdefault((wwn, disk.size), [])
+    for other in known:
+        serials = [str(one.facts.get("serial") or "").strip() for one in (disk, other)]
+        if serials[0] == serials[1] if all(serials) else is_own_wwn(wwn):
+            return other
+    known.append(disk)
+    return disk
+
+
+def same_wwn(hardware: Hardware) -> list[str]:
+    """Return warnings about disks of other serial numbers that have one WWN: what names them by it may mean either."""
+    found: dict[str, list[Disk]] = {}
+    for disk in hardware.disks:
+        wwn = str(disk.facts.get("wwn") or "").lower()
+        if wwn and disk.facts.get("serial"):
+            found.setdefault(wwn, []).append(disk)
+    return [
+        f"{listed([disk.id for disk in disks], _MOST_WORDS)} have the WWN {wwn} and other serial numbers, so they are planned as"
+        f" {len(disks)} disks; name them by their serial numbers, for a link made of the WWN may lead to either"
+        for wwn, disks in found.items()
+        if len({str(disk.facts["serial"]).strip() for disk in disks}) == len(disks) > 1
+    ]
 
 
 def _never(disk: Disk, other: Disk) -> str:

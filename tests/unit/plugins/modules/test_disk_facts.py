@@ -13,7 +13,7 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.bareon.allocator.plugins.module_utils._facts import hardware
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware, with_health
 from ansible_collections.bareon.allocator.plugins.modules import disk_facts
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
 
@@ -32,7 +32,8 @@ def test_facts_come_out_and_nothing_changes(monkeypatch, capsys, check_mode):
 
     assert code == 0
     assert result["changed"] is False
-    assert result["ansible_facts"] == {"bareon_hardware": read_hardware(RecordedHost.load("vm-storage.json"))[0]}
+    host = RecordedHost.load("vm-storage.json")
+    assert result["ansible_facts"] == {"bareon_hardware": with_health(host, read_hardware(host)[0])}
 
 
 def test_options_reach_the_readers(monkeypatch, capsys):
@@ -88,6 +89,17 @@ def _with_a_copy_and_an_export():
     return exported.with_command(f"sfdisk --json {other}", host.record["commands"][f"sfdisk --json {one}"]["stdout"])
 
 
+def _with_a_health():
+    """A host with a disk that smartctl can ask, and its facts."""
+    host = RecordedHost.load("vm-storage.json")
+    facts = read_hardware(host)[0]
+    asking = f"smartctl --json --nocheck=standby --health --attributes --info {facts['disks'][0]['dev']}"
+    return host.with_command(asking, json.dumps({"smart_status": {"passed": True}, "temperature": {"current": 30}})), {
+        **facts,
+        "disks": facts["disks"][:1],
+    }
+
+
 def test_what_is_returned_is_what_is_documented():
     documented = _documented(yaml.safe_load(disk_facts.RETURN))["ansible_facts"]["bareon_hardware"]
 
@@ -106,6 +118,7 @@ def test_what_is_returned_is_what_is_documented():
     returned["disks"]["holders"]["luks"] = _returned(luks[0])
     for disk in read_hardware(_with_a_copy_and_an_export())[0]["disks"]:
         returned = _merged(returned, {"disks": {key: _returned(disk[key]) for key in ("used_by", "twins")}})
+    returned = _merged(returned, _returned(with_health(*_with_a_health())))
 
     assert returned == {key: keys for key, keys in documented.items() if key != "zpools"}
 
@@ -137,6 +150,7 @@ def test_every_value_has_the_type_that_is_documented():
         "no-udev-nodes.json",
     ):
         check(contains, read_hardware(RecordedHost.load(record), include=["loop"])[0], record)
+    check(contains, with_health(*_with_a_health()), "a disk with its health")
 
 
 def test_the_module_needs_nothing_but_the_standard_library_and_the_collection():
