@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 
 from ....module_utils._data.containers import MappingOf, Row, Table, Values
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import Anything, Text, Truth, Whole, is_whole
-from ....module_utils._storage.identity import BY_ID
+from ....module_utils._storage.identity import BY_ID, is_left_out
 from ....module_utils._storage.units import MIB
 from .machine import IN_USE, Facts, Recorded, RecordedDisk, whole
 
@@ -32,7 +33,8 @@ _DEVICE = Table(
     others=True,
 )
 _DEVICES = MappingOf(_DEVICE, "devices")
-_OTHERS = re.compile(r"^(loop|ram|zram|sr|fd|dm-|md|drbd|nbd|zd)")
+_MAP_NAME, _MAP_UUID = "dm-name-", "dm-uuid-mpath-"
+"""Links by which udev knows a multipath map."""
 
 
 def read(data: t.Any) -> Recorded:
@@ -47,7 +49,7 @@ def read(data: t.Any) -> Recorded:
             if isinstance(device, Mapping)
             else device
             for name, device in devices.items()
-            if not _OTHERS.match(str(name))
+            if not is_left_out(str(name)) or _is_map(device)
         }
     mistakes = Mistakes()
     found = _DEVICES.read_nested(devices, "devices", mistakes)
@@ -57,10 +59,30 @@ def read(data: t.Any) -> Recorded:
     in_use = IN_USE if mounts is None else "whether disks without mounts are in use"
     return Recorded(
         source="Ansible",
-        disks=tuple(_disk(name, values, mounted) for name, values in found.items()),
+        disks=tuple(_disks(found, mounted)),
         unknown=(in_use, "what is on disks without partitions", "physical blocks"),
         ram=memory,
     )
+
+
+def _is_map(device: t.Any) -> bool:
+    return isinstance(device, Mapping) and any(one.startswith(_MAP_UUID) for one in _links(device, "ids"))
+
+
+def _disks(devices: Mapping[str, Values], mounted: Container[str]) -> Iterator[RecordedDisk]:
+    """Give the disks: a multipath map with the identity of its paths in the place of these."""
+    paths = {name: [path for path, values in devices.items() if name in _links(values, "masters")] for name in devices if is_left_out(name)}
+    below = {path for own in paths.values() for path in own}
+    for name, values in devices.items():
+        if name in paths:
+            called = next((one.removeprefix(_MAP_NAME) for one in _links(values, "ids") if one.startswith(_MAP_NAME)), None)
+            first = devices[paths[name][0]] if paths[name] else values
+            own = {**values, **{key: first[key] for key in ("serial", "wwn", "model", "vendor") if first[key]}}
+            disk = _disk(name, own, mounted)
+            more = {**disk.more, "multipath": True, "path_devices": [f"/dev/{path}" for path in paths[name]]}
+            yield replace(disk, dev=f"/dev/mapper/{called}" if called else disk.dev, stacked=True, more=more)
+        elif name not in below:
+            yield _disk(name, values, mounted)
 
 
 def _disk(name: str, values: Values, mounted: Container[str]) -> RecordedDisk:

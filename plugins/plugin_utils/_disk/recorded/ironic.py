@@ -26,6 +26,7 @@ _DISK = Table(
     ],
     others=True,
 )
+_MAP = "/dev/dm-"
 _INVENTORY = Table(
     "an inventory of Ironic's",
     [
@@ -54,6 +55,8 @@ def read(data: t.Any) -> Recorded:
 
 def _disk(values: Values) -> RecordedDisk:
     path = values["by_path"]
+    # The agent lists a map in the place of its paths, by the kernel's name for it.
+    is_map = values["name"].startswith(_MAP) and bool(values["wwn"] or values["serial"])
     return RecordedDisk(
         dev=values["name"],
         size=values["size"],
@@ -65,4 +68,6 @@ def _disk(values: Values) -> RecordedDisk:
         rotational=values["rotational"],
         logical_block=values["logical_sectors"] or None,
         physical_block=values["physical_sectors"] or None,
+        stacked=is_map,
+        more={"multipath": True} if is_map else {},
     )

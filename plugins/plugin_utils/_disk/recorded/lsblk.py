@@ -9,15 +9,20 @@ from __future__ import annotations
 import math
 import re
 import typing as t
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ....module_utils._data.containers import ListOf, Row, Table, Values
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import Anything, Kind, Text, Whole
+from ....module_utils._storage.drives import drives_of
 from ....module_utils._storage.units import MIB
 from .machine import Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512
+_MULTIPATH = "mpath"
+_OF_CONTROLLERS = ("isw_raid_member", "ddf_raid_member")
+"""What udev finds on the members of arrays that firmware makes, IMSM (VROC) and DDF: the system is to use the arrays."""
 _UNITS = {letter: 1024**power for power, letter in enumerate("BKMGTPE")}
 _SIZE = re.compile(r"([0-9]+(?:[.,][0-9]+)?)([BKMGTPE])")
 _ROUNDING = 0.05
@@ -69,17 +74,83 @@ _OUTPUT = Table("what lsblk prints", [Row("blockdevices", ListOf(_DEVICE, "block
 def read(data: t.Any) -> Recorded:
     """Return the machine; raises InputError with all that is wrong."""
     mistakes = Mistakes()
+    data = _by_columns(data)
     values = _OUTPUT.read_nested(data, "", mistakes)
     mistakes.check()
-    disks = [device for device in values["blockdevices"] if device["type"] == "disk"]
+    names = {device["name"] for device in values["blockdevices"]}
+    roots = [device for device in values["blockdevices"] if _is_disk(device, names)]
+    stacked = _stacked(roots)
+    below = {id(root) for _device, roots_below in stacked for root in roots_below}
+    disks = [device for device in roots if id(device) not in below]
     rounded = any(isinstance(device.get("size"), str) and not device["size"].isdecimal() for device in data["blockdevices"])
     warnings = ("lsblk was run without -b, so sizes are the smallest that its rounded figures allow",) if rounded else ()
     return Recorded(
         source="lsblk",
-        disks=tuple(_disk(device) for device in disks),
+        disks=(*map(_disk, disks), *(_stacked_disk(device, under) for device, under in stacked)),
         unknown=("what is on disks that neither udev nor root examined",),
         warnings=warnings,
     )
+
+
+def _by_columns(data: t.Any) -> t.Any:
+    """Return the output with its devices under the names of the columns, whichever way lsblk wrote them, and with nodes without folders.
+
+    Releases differ in `log-sec` and `log_sec`; with -p a name is a path; who asks for PATH only gets no NAME.
+    """
+    if not isinstance(data, Mapping) or not isinstance(data.get("blockdevices"), list):
+        return data
+    top = {**data, "blockdevices": list(data["blockdevices"])}
+    pending = [top["blockdevices"]]
+    while pending:
+        devices = pending.pop()
+        for at, device in enumerate(devices):
+            if isinstance(device, Mapping):
+                devices[at] = own = {str(key).lower().replace("_", "-"): value for key, value in device.items()}
+                named = next((own[key] for key in ("name", "path", "kname") if isinstance(own.get(key), str) and own[key]), None)
+                own |= {} if named is None else {"name": named.removeprefix("/dev/")}
+                if isinstance(own.get("children"), list):
+                    own["children"] = list(own["children"])
+                    pending.append(own["children"])
+    return top
+
+
+def _is_disk(device: Values, names: Collection[str]) -> bool:
+    """Return whether a device at the top is a disk; without a type it is one unless its name is that of a partition of another."""
+    part = re.fullmatch(r"(.+?)p?[0-9]+", device["name"])
+    return device["type"] == "disk" or (device["type"] is None and (part is None or part[1] not in names))
+
+
+def _stacked(roots: Sequence[Values]) -> list[tuple[Values, tuple[Values, ...]]]:
+    """Return the disks that are built on others, each with those: multipath maps on their paths, arrays of a controller on its members."""
+    under: dict[str, list[Values]] = {}
+    devices: dict[str, Mapping[str, t.Any]] = {}
+    for root in roots:
+        for child in root["children"] if isinstance(root["children"], list) else ():
+            is_map = isinstance(child, Mapping) and child.get("type") == _MULTIPATH
+            of_controller = isinstance(child, Mapping) and root["fstype"] in _OF_CONTROLLERS and whole(child.get("size"))
+            if isinstance(child, Mapping) and (is_map or of_controller):
+                devices[str(child["name"])] = child
+                under.setdefault(str(child["name"]), []).append(root)
+    read = [(_DEVICE.read_nested(device, name, Mistakes()), tuple(under[name])) for name, device in devices.items()]
+    return [(device, below) for device, below in read if device["size"]]
+
+
+def _stacked_disk(values: Values, under: Sequence[Values]) -> RecordedDisk:
+    """Return a multipath map with the identity of its paths, or an array with the drives of its members."""
+    first = _disk(under[0])
+    is_map = values["type"] == _MULTIPATH
+    own = _disk(values)
+    node = f"/dev/mapper/{values['name'].removeprefix('mapper/')}" if is_map else own.dev
+    if not is_map:
+        drives = tuple(names[0] if names else f"/dev/{member['name']}" for member, names in zip(under, drives_of([*map(_told, under)])))
+        return replace(own, rotational=any(member["rota"] for member in under), drives=drives, stacked=True)
+    more = {**own.more, "multipath": True, "path_devices": [f"/dev/{path['name']}" for path in under]}
+    blocks = {"logical_block": own.logical_block or first.logical_block, "physical_block": own.physical_block or first.physical_block}
+    return replace(first, dev=node, size=own.size, stacked=True, more=more, **blocks)
+
+
+def _told(values: Values) -> Facts:
+    return {"dev": values["name"], "transport": values["tran"], **{key: values[key] for key in ("serial", "model", "wwn")}}
 
 
 def _disk(values: Values) -> RecordedDisk:

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Mapping
 
 from ....module_utils._data.containers import ListOf, Row, Table, Values, read_all
-from ....module_utils._data.kinds import Text, Whole
+from ....module_utils._data.kinds import Anything, Text, Whole
 from ....module_utils._storage.identity import BY_ID, BY_PATH
-from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
+from .machine import CONTENTS, IN_USE, Facts, Recorded, RecordedDisk, whole
 
 _DISK = Table(
     "a block device of MAAS",
@@ -19,6 +20,7 @@ _DISK = Table(
         Row("name", Text(filled=True), required=True),
         Row("size", Whole(0, digits=True), "Bytes.", required=True),
         Row("block_size", Whole(0, digits=True)),
+        Row("numa_node", Anything()),
         *(Row(key, Text()) for key in ("type", "id_path", "model", "serial", "firmware_version")),
         Row("tags", ListOf(Text(), "tags"), default=()),
     ],
@@ -64,5 +66,11 @@ def _disk(values: Values) -> RecordedDisk:
         transport=next((word for word in _TRANSPORTS if word in tags), None),
         rotational=rotational,
         logical_block=values["block_size"] or None,
-        more={"firmware_revision": values["firmware_version"]} if values["firmware_version"] else {},
+        more=({"firmware_revision": values["firmware_version"]} if values["firmware_version"] else {}) | _numa_node(values["numa_node"]),
     )
+
+
+def _numa_node(value: t.Any) -> Facts:
+    """Return the node as a fact: a number or, in newer releases, a mapping with one."""
+    number = whole(value.get("index")) if isinstance(value, Mapping) else whole(value)
+    return {} if number is None else {"numa_node": number}

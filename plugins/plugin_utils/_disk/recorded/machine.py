@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import typing as t
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,14 +17,23 @@ from ....module_utils._data.containers import read_all
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Whole, Word, is_whole
 from ....module_utils._data.words import listed
-from ....module_utils._storage.identity import BY_ID, BY_PATH, best_id, media, natural_key
+from ....module_utils._storage.drives import drives_of
+from ....module_utils._storage.identity import (
+    BY_ID,
+    BY_PATH,
+    best_id,
+    is_left_out,
+    is_made_of_wwn,
+    is_own_serial,
+    is_own_wwn,
+    media,
+    natural_key,
+)
 from ....module_utils._storage.units import MIB
 from ..model import Firmware
 
 Facts = dict[str, t.Any]
 
-_NOT_DISKS = re.compile(r"^/dev/(loop|ram|zram|sr|scd|fd|dm-|md|drbd|nbd|rbd|zd|mmcblk[0-9]+(boot|rpmb))")
-_UNITS = {"size_bytes": "bytes", "serial": "as serial numbers"}
 _DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")
 
 
@@ -43,6 +53,10 @@ class RecordedDisk:
     logical_block: int | None = None
     physical_block: int | None = None
     removable: bool | None = None
+    drives: tuple[str, ...] = ()
+    """What it fails with, where the source tells: the drives behind a volume, the members of an array."""
+    stacked: bool = False
+    """Whether it is a disk though it is built on others: a multipath map, or an array of a controller's kind."""
     more: Facts = field(default_factory=dict)
 
 
@@ -92,12 +106,12 @@ def _parsed(text: str) -> t.Any:
 
 def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None = None) -> tuple[Facts, tuple[str, ...]]:
     """Return hardware and warnings; `ram` (MiB) and `firmware` are the caller's, who knows better. Raises InputError without a disk."""
-    named = [disk for disk in recorded.disks if not _NOT_DISKS.match(disk.dev)]
+    named = [disk for disk in recorded.disks if disk.stacked or not is_left_out(disk.dev)]
     disks = [disk for disk in named if disk.size >= MIB]
     if not disks:
         raise InputError([Mistake("", f"{recorded.source} lists no disk")])
-    found, paths = _once([_facts(disk) for disk in sorted(disks, key=lambda disk: natural_key(disk.dev))])
-    facts: Facts = {"disks": found}
+    found, paths = _once(sorted(disks, key=lambda disk: natural_key(disk.dev)))
+    facts: Facts = {"disks": _with_drives(found)}
     memory, boots = ram or recorded.ram, firmware or recorded.firmware
     facts |= {"ram": memory} if memory else {}
     facts |= {"firmware": boots} if boots else {}
@@ -116,30 +130,70 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     return facts, (*warnings, *paths, *recorded.warnings)
 
 
-def _once(disks: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
-    """Return every disk once, and warnings about others of the same name: these are further paths to it.
+def _once(disks: Sequence[RecordedDisk]) -> tuple[list[Facts], list[str]]:
+    """Return the facts of every disk once, and warnings about others of the same name.
 
-    Raises InputError where they cannot be, as they have other sizes or serial numbers.
+    These are further paths to it where WWN, serial number and size are the same, as far as they are told. What differs in one of them
+    is another disk with the same WWN, and named by its serial number.
     """
-    first: dict[str, Facts] = {}
+    known: dict[str, list[RecordedDisk]] = {}
     warnings = []
-    mistakes = Mistakes()
     for disk in disks:
-        known = first.setdefault(disk["id"] if disk["id"].startswith(_DURABLE) else disk["dev"], disk)
-        differs = next((key for key in ("size_bytes", "serial") if known.get(key, disk.get(key)) != disk.get(key, known.get(key))), None)
-        if differs is not None:
-            words = f"{known[differs]} and {disk[differs]} {_UNITS[differs]}"
-            mistakes.add("", f"two disks are both {disk['id']}, one {known['dev']}, one {disk['dev']}, with {words}")
-        elif known is not disk:
-            warnings.append(
-                f"{disk['dev']} and {known['dev']} are both {disk['id']}, treated as two paths to one disk; the latter is planned"
-            )
+        group = known.setdefault(_name(disk), [])
+        other = next((other for other in group if _may_be_paths(other, disk)), None)
+        if other is None:
+            group.append(disk)
+        else:
+            warnings.append(f"{disk.dev} and {other.dev} are both {_name(disk)}, treated as two paths to one disk; the latter is planned")
+    apart = {id(disk) for group in known.values() if len(group) > 1 for disk in group}
+    found = []
+    for disk in (disk for group in known.values() for disk in group):
+        bogus = bool(disk.wwn) and not is_own_wwn(disk.wwn or "")
+        facts = _facts(disk, by_wwn=not bogus and id(disk) not in apart)
+        if id(disk) in apart or bogus:
+            why = "is that of other disks, too" if id(disk) in apart else "cannot be that of one disk alone"
+            warnings.append(f"{disk.wwn or _name(disk)}, by which {disk.dev} is known, {why}; the disk is named {facts['id']}")
+        found.append(facts)
+    return _with_ids_of_their_own(found, warnings), warnings
+
+
+def _name(disk: RecordedDisk) -> str:
+    """Return what paths to one disk have in common; the node of a disk that has no durable name."""
+    durable = _facts(disk, by_wwn=not disk.wwn or is_own_wwn(disk.wwn))["id"]
+    return durable if durable.startswith(_DURABLE) else disk.dev
+
+
+def _may_be_paths(one: RecordedDisk, other: RecordedDisk) -> bool:
+    return one.size == other.size and (one.serial or other.serial) == (other.serial or one.serial)
+
+
+def _with_ids_of_their_own(disks: Sequence[Facts], warnings: list[str]) -> list[Facts]:
+    """Return the disks, those whose names are still the same by their nodes, such as namespaces of one WWN.
+
+    Raises InputError where the nodes are the same, too.
+    """
+    count = Counter(disk["id"] for disk in disks)
+    nodes = Counter(disk["dev"] for disk in disks)
+    mistakes = Mistakes()
+    for node in [node for node, times in nodes.items() if times > 1]:
+        mistakes.add("", f"two disks are both {node}, with other sizes or serial numbers")
     mistakes.check()
-    return list(first.values()), warnings
+    same = [disk for disk in disks if count[disk["id"]] > 1]
+    warnings += [f"{disk['dev']} has no name of its own but its node; a plan is only valid while the disk keeps it" for disk in same]
+    return [disk if count[disk["id"]] == 1 else {**disk, "id": disk["dev"]} for disk in disks]
 
 
-def _facts(disk: RecordedDisk) -> Facts:
-    links = tuple(dict.fromkeys((*disk.links, *_links_of_wwn(disk.wwn))))
+def _with_drives(disks: Sequence[Facts]) -> list[Facts]:
+    """Return the disks with what each fails with: what the source tells, else the drive by its serial number, else the disk itself."""
+    drives = drives_of(disks)
+    return [disk if "drive" in disk else {**disk, "drive": own[0] if own else disk["id"]} for disk, own in zip(disks, drives)]
+
+
+def _facts(disk: RecordedDisk, *, by_wwn: bool = True) -> Facts:
+    """Return the facts of a disk, named by its WWN unless this is not its own."""
+    given = (*disk.links, *(_links_of_wwn(disk.wwn) if by_wwn else _links_of_serial(disk)))
+    links = tuple(dict.fromkeys(given))
+    naming = links if by_wwn else tuple(link for link in links if not is_made_of_wwn(link))
     optional = {
         "serial": disk.serial,
         "model": disk.model,
@@ -150,9 +204,10 @@ def _facts(disk: RecordedDisk) -> Facts:
         "logical_block": disk.logical_block,
         "physical_block": disk.physical_block,
         "removable": disk.removable,
+        "drive": disk.drives[0] if len(disk.drives) == 1 else list(disk.drives) or None,
     }
     return {
-        "id": best_id(links, disk.dev),
+        "id": best_id(naming, disk.dev),
         "dev": disk.dev,
         "links": sorted(links),
         "type": media(_transport(disk), disk.rotational),
@@ -179,3 +234,12 @@ def _links_of_wwn(wwn: str | None) -> tuple[str, ...]:
         return (f"{BY_ID}wwn-0x{naa[1]}",)
     nvme = re.fullmatch(r"((?:eui|uuid|nvme)\.[0-9a-f-]+)", name)
     return (f"{BY_ID}nvme-{nvme[1]}",) if nvme else ()
+
+
+def _links_of_serial(disk: RecordedDisk) -> tuple[str, ...]:
+    """Return the link that udev makes of model and serial number of an NVMe or a SATA disk."""
+    kind = {"nvme": "nvme", "sata": "ata", "ata": "ata"}.get(_transport(disk) or "")
+    serial, model = (disk.serial or "").strip(), (disk.model or "").strip()
+    if kind is None or not model or not is_own_serial(serial):
+        return ()
+    return (f"{BY_ID}{kind}-{re.sub(r'[^0-9A-Za-z#+.:=@_-]+', '_', f'{model}_{serial}')}",)

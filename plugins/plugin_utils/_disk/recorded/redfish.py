@@ -14,6 +14,8 @@ from dataclasses import replace
 from ....module_utils._data.containers import ListOf, Row, Table, Values
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import Anything, Number, Text, Whole, shown
+from ....module_utils._storage.drives import serial_drive
+from ....module_utils._storage.units import MIB
 from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
 
 _IDENTIFIER = Table("an identifier", [Row("DurableName", Text()), Row("DurableNameFormat", Text())], others=True)
@@ -23,13 +25,18 @@ _RESOURCE = [
     Row("Id", Text(digits=True)),
     Row("Name", Text()),
     Row("CapacityBytes", Whole(0, digits=True)),
+    Row("CapacityMiB", Whole(0, digits=True), "Of HPE's own resources, which have no bytes."),
+    Row("VolumeUniqueIdentifier", Text(), "Of HPE's own logical drives: their NAA."),
     Row("BlockSizeBytes", Whole(0, digits=True)),
     Row("Identifiers", ListOf(_IDENTIFIER, "identifiers")),
     Row("Status", _STATUS),
 ]
 _DRIVE = Table(
     "a drive",
-    [*_RESOURCE, *(Row(key, Text()) for key in ("MediaType", "Protocol", "Model", "Manufacturer", "SerialNumber", "Revision"))],
+    [
+        *_RESOURCE,
+        *(Row(key, Text()) for key in ("MediaType", "Protocol", "InterfaceType", "Model", "Manufacturer", "SerialNumber", "Revision")),
+    ],
     others=True,
 )
 _VOLUME = Table("a volume", [*_RESOURCE, Row("RAIDType", Text()), Row("Links", Anything())], others=True)
@@ -56,6 +63,7 @@ def read(data: t.Any) -> Recorded:
         mistakes.add("", f"is {shown(data)}; must be a list of drives, or a mapping of drives, volumes and system")
     values = _MACHINE.read_nested(given, "", mistakes)
     mistakes.check()
+    values = {**values, **{key: [_with_bytes(resource) for resource in values[key]] for key in ("drives", "volumes")}}
     volumes = [volume for volume in values["volumes"] if volume["CapacityBytes"]]
     behind = {link for volume in volumes for link in _links(volume["Links"])}
     drives = [drive for drive in values["drives"] if drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"]
@@ -69,13 +77,14 @@ def read(data: t.Any) -> Recorded:
     if volumes and not behind:
         warnings.append("volumes do not name their drives, so these count as disks too; give drives without them")
     kinds = {drive["@odata.id"]: (drive["MediaType"], drive["Protocol"]) for drive in drives}
+    names = {drive["@odata.id"]: _drive_name(drive) for drive in drives if drive["@odata.id"]}
     system = values["system"] or {}
     memory = (system.get("MemorySummary") or {}).get("TotalSystemMemoryGiB")
     mode = (system.get("Boot") or {}).get("BootSourceOverrideMode")
     return Recorded(
         source="Redfish",
         disks=_with_names_of_their_own(
-            [(_drive(drive), drive) for drive in seen] + [(_volume(volume, kinds), volume) for volume in volumes]
+            [(_drive(drive), drive) for drive in seen] + [(_volume(volume, kinds, names), volume) for volume in volumes]
         ),
         unknown=(IN_USE, CONTENTS, "device nodes"),
         ram=int(memory * 1024) if memory else None,
@@ -86,8 +95,8 @@ def read(data: t.Any) -> Recorded:
 
 def _links(value: t.Any, depth: int = _DEPTH) -> set[str]:
     """Return the drives that a volume's links name."""
-    drives = value.get("Drives") if isinstance(value, Mapping) else None
-    entries = drives if isinstance(drives, list) and depth else []
+    found = [value.get(key) for key in ("Drives", "DataDrives")] if isinstance(value, Mapping) else []
+    entries = [entry for drives in found if isinstance(drives, list) and depth for entry in drives]
     return {str(entry["@odata.id"]) for entry in entries if isinstance(entry, Mapping) and "@odata.id" in entry}
 
 
@@ -99,14 +108,21 @@ def _drive(values: Values) -> RecordedDisk:
         serial=values["SerialNumber"],
         model=values["Model"],
         vendor=values["Manufacturer"],
-        transport=values["Protocol"],
+        transport=values["Protocol"] or values["InterfaceType"],
         rotational={"HDD": True, "SMR": True, "SSD": False}.get(values["MediaType"] or ""),
         logical_block=values["BlockSizeBytes"] or None,
+        drives=(_drive_name(values),) if values["@odata.id"] else (),
         more={"firmware_revision": values["Revision"]} if values["Revision"] else {},
     )
 
 
-def _volume(values: Values, kinds: Mapping[str, tuple[str, str]]) -> RecordedDisk:
+def _drive_name(values: Values) -> str:
+    """Return the name of a drive, by which others know it, too: its model and serial number, else the address of the resource."""
+    told = {"serial": values["SerialNumber"], "model": values["Model"]}
+    return serial_drive(told) or str(values["@odata.id"])
+
+
+def _volume(values: Values, kinds: Mapping[str, tuple[str, str]], names: Mapping[str, str]) -> RecordedDisk:
     media = {kinds[link][0] for link in _links(values["Links"]) if link in kinds}
     return RecordedDisk(
         dev=_node(values),
@@ -115,6 +131,7 @@ def _volume(values: Values, kinds: Mapping[str, tuple[str, str]]) -> RecordedDis
         model=values["Name"],
         rotational=None if not media or None in media else media != {"SSD"},
         logical_block=values["BlockSizeBytes"] or None,
+        drives=tuple(sorted(names.get(link, link) for link in _links(values["Links"]))),
     )
 
 
@@ -138,8 +155,14 @@ def _wwn(values: Values) -> str | None:
         name, kind = (identifier["DurableName"] or "").lower().replace(":", ""), identifier["DurableNameFormat"]
         if kind == "NAA":
             return f"0x{name.removeprefix('0x').removeprefix('naa.')}"
-        if kind == "EUI":
+        if kind in ("EUI", "NGUID"):
             return f"eui.{name.removeprefix('0x').removeprefix('eui.').replace('-', '')}"
         if kind == "UUID" and values.get("Protocol") == "NVMe":
             return f"uuid.{name}"
-    return None
+    return values["VolumeUniqueIdentifier"]
+
+
+def _with_bytes(resource: Values) -> Values:
+    """Return a resource with its size in bytes, which HPE's own have in MiB."""
+    mib = resource["CapacityMiB"]
+    return {**resource, "CapacityBytes": mib * MIB} if mib and not resource["CapacityBytes"] else resource

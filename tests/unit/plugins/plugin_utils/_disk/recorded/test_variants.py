@@ -50,7 +50,7 @@ def test_redfish_of_a_dell() -> None:
 
 
 def test_redfish_drives_without_a_size_are_told() -> None:
-    older = {"Id": "4", "CapacityMiB": 457862, "InterfaceType": "SATA", "MediaType": "SSD", "SerialNumber": "X"}
+    older = {"Id": "4", "CapacityGB": 480, "InterfaceType": "SATA", "MediaType": "SSD", "SerialNumber": "X"}
     found, warnings = disks(redfish.read([older, drive(Id="5")]))
     assert list(found) == ["5"]
     assert "Redfish gives no size for 4, which is left out" in warnings
@@ -172,8 +172,9 @@ def test_mounts_tell_of_ansibles_devices_whether_they_are_in_use(mounts: list[Pl
 @pytest.mark.parametrize("other", [{"serial": "B"}, {"size": 2**31}])
 def test_two_disks_of_one_name_are_not_two_paths_to_one(other: Plain) -> None:
     first = {"name": "sda", "size": 2**30, "serial": "A", "id_path": "/dev/disk/by-id/wwn-0x5002538f42900001"}
-    with pytest.raises(InputError, match="two disks are both /dev/disk/by-id/wwn-0x5002538f42900001, one /dev/sda, one /dev/sdb, with "):
-        disks(maas.read({"physicalblockdevice_set": [first, {**first, "name": "sdb", **other}]}))
+    found, warnings = disks(maas.read({"physicalblockdevice_set": [first, {**first, "name": "sdb", **other}]}))
+    assert [disk["id"] for disk in found.values()] == ["/dev/sda", "/dev/sdb"]
+    assert "wwn-0x5002538f42900001, by which /dev/sda is known, is that of other disks, too" in warnings
     with pytest.raises(InputError, match="two disks are both /dev/sda"):
         disks(maas.read({"physicalblockdevice_set": [{**first, "id_path": None}, {**first, "id_path": None, **other}]}))
 
