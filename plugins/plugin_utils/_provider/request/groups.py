@@ -162,7 +162,7 @@ def with_wishes(request: Request, arguments: Mapping[str, t.Any], known: KnownNa
         named = [Preference(kind, entry[kind], entry["weight"]) for kind in ("trait", "aggregate") if entry[kind] is not None]
         if len(named) == 1:
             preferences += named
-        elif not mistakes.told(f"prefer[{number}]"):
+        elif not mistakes.has(f"prefer[{number}]"):
             mistakes.add(f"prefer[{number}]", "needs a trait or an aggregate, and not both")
     if len(preferences) > MOST_PREFERENCES:
         mistakes.add("prefer", f"has {len(preferences)} preferences; there may be {MOST_PREFERENCES}")
