@@ -262,7 +262,8 @@ test-vm-short: $(DEVELOP) ## Of test-vm one profile with arrays, applied and res
 	tests/vm/build-image
 	TEST_POWER_CUTS=3 $(BIN)/python -m pytest -q tests/vm/test_profiles.py tests/vm/test_power_cut.py -k 'software-raid-boot or sealed-0'
 
-bench-vm: $(DEVELOP) ## Measure disk_layout in a Debian machine, beside the modules that everybody has
+bench-vm: $(DEVELOP) ## Measure disk_layout on loop devices, and in a Debian machine beside the modules that everybody has
+	$(BENCH) tests/bench/disk_layout_loop.py
 	$(BIN)/python tests/utils/fetch-collections ansible.posix community.general
 	tests/vm/build-image
 	$(BENCH) tests/bench/disk_layout.py

@@ -475,8 +475,8 @@ def main() -> t.NoReturn:
         module.warn(paragraph(report.losses))
     if report.problem is not None:
         module.fail_json(**as_failure(report))
-    result = as_result(report, request, module.check_mode or adopting)
-    module.exit_json(schema=schema, **(without_changes(result) if adopting else result))
+    result = as_result(report, request, module.check_mode or adopting, module._diff and not adopting)
+    module.exit_json(schema=schema, **({**result, "changed": False} if adopting else result))
 
 
 def adopted_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
@@ -490,11 +490,6 @@ def adopted_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:
     if refusals:
         refuse(module, refusals)
     return found.schema
-
-
-def without_changes(result: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Return the result of a look: nothing has changed, and nothing would."""
-    return {**{key: value for key, value in result.items() if key != "diff"}, "changed": False}
 
 
 def explicit_schema(module: AnsibleModule, machine: LocalMachine) -> t.Any:

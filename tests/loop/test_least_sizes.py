@@ -65,3 +65,16 @@ def test_too_small_a_file_system_is_a_mistake_and_destroys_nothing(loops: Loops,
     assert hashlib.sha256((tmp_path / "disk0").read_bytes()).hexdigest() == before
     made = attempt({"schema": schema_of(disk["dev"], least, fs_type), "wipe": [disk["dev"]]})
     assert not made.get("failed"), made
+
+
+@pytest.mark.parametrize("sector", [512, 4096])
+def test_the_superblock_of_xfs_says_the_size_that_its_program_says(loops: Loops, sector: int) -> None:
+    (disk,) = loops.hardware([411 * MIB], sector)["disks"]
+    assert is_made("xfs", disk["dev"], ())
+    growth = FILESYSTEMS["xfs"].growth
+    assert growth is not None
+    assert growth.measure.superblock is not None
+    said = subprocess.run(["xfs_info", disk["dev"]], capture_output=True, text=True, check=True).stdout
+    with open(disk["dev"], "rb") as file:
+        assert growth.measure.superblock.read(file.read(growth.measure.superblock.fields.size)) == growth.measure.read(said)
+    assert growth.measure.superblock.read(b"XFSX" + bytes(12)) is None

@@ -34,8 +34,6 @@ from .build import Site, building_steps, removals
 from .clashes import identity_notes
 from .contents import condemned_by, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
-from .gate import Given, check_steps
-from .least import too_small_here
 from .losses import DiskLoss, find_losses
 from .partitions import (
     Conditions,
@@ -57,7 +55,6 @@ from .stack import Action, Stack
 from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
 from .unfinished import with_strangers
 from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
-from .written import write_refusals
 
 
 @dataclass(frozen=True)
@@ -95,13 +92,24 @@ def plan_steps(
     layout, disks = with_salts(layout, present, disks)
     plan = _plan(layout, present, disks, refusals, keep_unlisted, fingerprint)
     notes = (*plan.notes, *unmatched(present.disks, present.tree, protections), *identity_notes(layout, present, disks))
-    made = {step.uuid for step in plan.steps if isinstance(step, (MakeFilesystem, MakeSwap))}
-    sectors = {disk.desired.id: disk.device.logical_block for disk in disks}
-    forbidden = (*write_refusals(layout, present, disks, plan.steps, protections), *too_small_here(layout, sectors, made))
+    forbidden = _forbidden(layout, present, disks, plan.steps, protections) if plan.steps else ()
     if forbidden:
         return LayoutPlan(refusals=forbidden, notes=notes)
     overruled = tuple(f"{disk.words} is {disk.protected}" for disk in disks if disk.overruled) if plan.refusals else ()
     return replace(plan, refusals=(*plan.refusals, *overruled), notes=notes)
+
+
+def _forbidden(
+    layout: Layout, present: Present, disks: Sequence[FoundDisk], steps: Sequence[Step], protections: Sequence[Protection]
+) -> tuple[str, ...]:
+    """Return why steps may not be done, whatever they would destroy: on disks that nothing is written to, or on too little room."""
+    # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from .least import too_small_here
+    from .written import write_refusals
+
+    made = {step.uuid for step in steps if isinstance(step, (MakeFilesystem, MakeSwap))}
+    sectors = {disk.desired.id: disk.device.logical_block for disk in disks}
+    return (*write_refusals(layout, present, disks, steps, protections), *too_small_here(layout, sectors, made))
 
 
 def _plan(
@@ -123,6 +131,18 @@ def _plan(
         return LayoutPlan(refusals=tuple(dict.fromkeys(refusals)), notes=present.notes)
     openings = restoring or tuple(dict.fromkeys(_openings(draft)))
     steps = openings or _all_steps(draft)
+    if not steps:
+        return LayoutPlan(notes=present.notes)
+    return _judged(draft, disks, own, steps, again=bool(openings), restoring=bool(restoring))
+
+
+def _judged(
+    draft: _Draft, disks: Sequence[FoundDisk], own: frozenset[str], steps: tuple[Step, ...], *, again: bool, restoring: bool
+) -> LayoutPlan:
+    """Return the plan of these steps, with what they destroy, or why they may not reach what they reach."""
+    from .gate import Given, check_steps
+
+    present = draft.present
     begun = {disk.device.name for disk in disks if is_begun(disk)}
     stopped = tuple(check_steps(present, disks, Given(_nobodys(draft) | own | begun, _kept(draft)), steps))
     if stopped:
@@ -131,7 +151,7 @@ def _plan(
     roots = (*draft.destroyed.roots, *draft.destroyed.emptied, *overwritten)
     cleared = {table.disk.device.name: table.cleared for table in draft.tables if not is_emptied(table.disk)}
     losses = find_losses(present, disks, roots, own | begun, cleared) if not restoring else ()
-    return LayoutPlan(steps, notes=present.notes, again=bool(openings), losses=losses)
+    return LayoutPlan(steps, notes=present.notes, again=again, losses=losses)
 
 
 def _all_steps(draft: _Draft) -> tuple[Step, ...]:

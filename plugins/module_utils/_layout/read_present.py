@@ -28,7 +28,7 @@ from .._schema.model import DesiredZpool, Layout
 from .._storage import bcache, zfs
 from .._storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from .._storage.derived import host_salt
-from .._storage.filesystems import EXT4, FILESYSTEMS, fill
+from .._storage.filesystems import EXT4, FILESYSTEMS, Measure, fill
 from .._storage.fstab import plain_source, read_entries
 from .._storage.units import MIB
 from .disks import names_of
@@ -102,6 +102,10 @@ def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[di
         if row is None or row.growth is None or device.dev is None:
             continue
         measure = row.growth.measure
+        said = _size_in_superblock(host, device, measure)
+        if said is not None:
+            sizes[name] = said
+            continue
         place = device.mountpoints[0] if device.mountpoints else device.dev
         outcome = host.run(fill(measure.command, device=device.dev, mountpoint=place))
         text = outcome.stdout if outcome is not None and outcome.code == 0 else ""
@@ -110,6 +114,15 @@ def _read_filesystems(host: Host, tree: Tree, disks: Sequence[Disk]) -> tuple[di
         last_mounts.update({} if last is None else {name: last})
         uses.update({} if used is None else {name: used})
     return sizes, last_mounts, uses
+
+
+def _size_in_superblock(host: Host, device: Device, measure: Measure) -> t.Optional[int]:
+    if measure.superblock is None or device.mountpoints or device.dev is None:
+        return None
+    try:
+        return measure.superblock.read(host.read_bytes(device.dev, 0, measure.superblock.fields.size))
+    except OSError:
+        return None
 
 
 def _read_torn(host: Host, tree: Tree, disks: Sequence[Disk], sizes: Mapping[str, int]) -> dict[str, Torn]:

@@ -15,7 +15,6 @@ from .apply import Report, Request
 from .disks import find_disks
 from .identified import identities
 from .losses import digest
-from .preview import after, picture_of, render
 
 Plain = dict[str, t.Any]
 
@@ -23,15 +22,15 @@ Plain = dict[str, t.Any]
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def as_result(report: Report, request: Request, check_mode: bool) -> Plain:
-    """Return what a run returns that did all there was to do, or in check mode would."""
+def as_result(report: Report, request: Request, check_mode: bool, shows_diff: bool) -> Plain:
+    """Return what a run returns that did all there was to do, or in check mode would; `diff` only where it is shown."""
     steps = report.pending if check_mode else report.done
     present = report.now or report.before
     found, _refusals = find_disks(request.layout, present, request.wipe)
     return {
         "changed": bool(steps),
         "steps": [_plain(step, not check_mode) for step in steps],
-        "diff": _diff(report, request, steps),
+        **({"diff": _diff(report, request, steps)} if shows_diff else {}),
         **_losses(report),
         **identities(request.layout, present, found),
     }
@@ -78,6 +77,9 @@ def _device(step: Step) -> str:
 
 def _diff(report: Report, request: Request, steps: tuple[Step, ...]) -> list[Plain]:
     """Return the diff: disks before and after, and the steps from the one to the other."""
+    # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from .preview import after, picture_of, render
+
     found, _refusals = find_disks(request.layout, report.before, request.wipe)
     before = picture_of(report.before, [disk.device.name for disk in found])
     there = render(before)

@@ -10,7 +10,6 @@ import typing as t
 
 from .._storage import btrfs, names
 from .._storage.filesystems import DEFAULT, FILESYSTEMS, NOT_MOUNTED, SWAP, read_make_options
-from .._storage.options import mounts
 from .._storage.units import MIB
 from .entry import Entry
 from .model import DesiredFilesystem, DesiredSubvolume
@@ -27,7 +26,7 @@ def filesystem_of(item: Entry, aliases: t.Mapping[str, str]) -> DesiredFilesyste
         item.mistake("fs_label", names.why_no_label(fs_type, label, FILESYSTEMS[fs_type].label_length) if label else None)
         item.mistake("uuid", names.why_no_uuid(fs_type, uuid) if uuid else None)
         options, refused = read_make_options(fs_type, make, several=bool(more))
-        for key, found in (("fs_options", refused), ("fstab_options", mounts.mistakes_in(fs_type, mounting))):
+        for key, found in (("fs_options", refused), ("fstab_options", _wrong_mount_options(fs_type, mounting))):
             for says in found:
                 item.mistake(key, says)
     return DesiredFilesystem(
@@ -47,6 +46,15 @@ def filesystem_of(item: Entry, aliases: t.Mapping[str, str]) -> DesiredFilesyste
         make_text=make,
         in_fstab=item["fstab_enabled"],
     )
+
+
+def _wrong_mount_options(fs_type: str, text: str) -> t.Iterable[str]:
+    if not text:
+        return ()
+    # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from .._storage.options import mounts
+
+    return mounts.mistakes_in(fs_type, text)
 
 
 def _more_devices(item: Entry, fs_type: str) -> tuple[str, ...]:
@@ -75,7 +83,7 @@ def _subvolumes(item: Entry, fs_type: str) -> tuple[DesiredSubvolume, ...]:
 def _subvolume(item: Entry, *, in_fstab: bool) -> DesiredSubvolume:
     options = item["fstab_options"] or ""
     misplaced = btrfs.misplaced_option(options)
-    for says in [btrfs.why_misplaced(misplaced)] if misplaced is not None else mounts.mistakes_in(btrfs.BTRFS, options):
+    for says in [btrfs.why_misplaced(misplaced)] if misplaced is not None else _wrong_mount_options(btrfs.BTRFS, options):
         item.mistake("fstab_options", says)
     limit = None if item["quota"] is None else item["quota"] * MIB
     name = btrfs.subvolume_name(item["name"]) or ""

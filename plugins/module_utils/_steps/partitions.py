@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from .._facts.present import Present
 from .._facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
 from .._storage.gpt import partition_node
-from .._storage.gpt_bytes import RawTable, WrongTable, read_raw_table, written
+from .._storage.gpt_bytes import RawTable, WrongTable, identified, pieces, read_raw_table, written
 from .._storage.units import MIB
 from .machine import CommandFailed, Machine, Region, StepFailed
 from .needs import Tool
@@ -190,20 +190,33 @@ class FinishPartitions(Step):
         """Give the partitions their final PARTUUIDs, in place and all in one write, and read the table back: nothing else is different.
 
         After the write udev has the kernel reread the table of an unused disk: the nodes of its partitions are gone for a moment.
+        There are many marks: sfdisk, which is for tables of which the first copy is not whole, would be three processes for each.
         """
         final = dict(zip(self.numbers, self.uuids))
         with machine.locked(self.disk):
+            there = _raw_table(self.disk, self.sector, machine)
+            if there is not None:
+                self._finish_in_place(there, final, machine)
+                return
             table = read_table(machine, self.disk, self.sector)
             wanted = tuple(replace(entry, uuid=final.get(entry.number, entry.uuid)) for entry in table.partitions)
             if table.type != "gpt" or not final.keys() <= {entry.number for entry in wanted}:
-                raise StepFailed(f"{self.disk} has no GPT with the partitions {', '.join(map(str, self.numbers))} to be marked as finished")
-            there = _raw_table(self.disk, self.sector, machine)
-            if there is None:
-                _write(self.disk, table_script(str(table.uuid), self.sector, kept_headers(table), wanted), machine)
-            else:
-                # Only identities change, and there are many marks: sfdisk would be one process more for each.
-                _write_in_place(self.disk, there, str(table.uuid), wanted, machine)
+                raise StepFailed(self._lacking())
+            _write(self.disk, table_script(str(table.uuid), self.sector, kept_headers(table), wanted), machine)
         _compare(read_table(machine, self.disk, self.sector), self.disk, str(table.uuid), wanted)
+
+    def _finish_in_place(self, there: RawTable, final: t.Mapping[int, str], machine: Machine) -> None:
+        try:
+            wanted = identified(there, final)
+        except WrongTable as error:
+            raise StepFailed(f"{self._lacking()}: {error}") from error
+        machine.write(self.disk, pieces(wanted, device_size(machine, self.disk)))
+        found = _raw_table(self.disk, self.sector, machine)
+        if found is None or found.entries != wanted.entries:
+            raise StepFailed(f"the table read back from {self.disk} differs from what was written")
+
+    def _lacking(self) -> str:
+        return f"{self.disk} has no GPT with the partitions {', '.join(map(str, self.numbers))} to be marked as finished"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ A file system that this collection is to know takes a row here; both the planner
 from __future__ import annotations
 
 import re
+import struct
 import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,21 @@ DEFAULT = "xfs"
 
 
 @dataclass(frozen=True)
+class Superblock:
+    """The beginning of a device: a magic, and two integers whose product are bytes."""
+
+    fields: struct.Struct
+    magic: bytes
+
+    def read(self, content: bytes) -> t.Optional[int]:
+        """Return the bytes; None where it is another superblock."""
+        if len(content) != self.fields.size:
+            return None
+        magic, one, other = self.fields.unpack(content)
+        return one * other if magic == self.magic else None
+
+
+@dataclass(frozen=True)
 class Measure:
     """How large a file system is: a command that reads it, and a pattern. Its one match's groups multiplied by `unit` are bytes.
 
@@ -43,6 +59,8 @@ class Measure:
     last_mount: str = ""
     of_device: str = ""
     used: str = ""
+    superblock: t.Optional[Superblock] = None
+    """Where a device says all of it that is not mounted: its program is many processes."""
 
     def read_used(self, text: str) -> t.Optional[int]:
         """Return the bytes that are in use, from what the command says."""
@@ -166,7 +184,11 @@ _ROWS = (
         packages=("xfsprogs", "xfsprogs"),
         options=xfs.PROGRAM,
         growth=Growth(
-            Measure(("xfs_info", "{mountpoint}"), r"^data\s+=.*?\bbsize=([0-9]+)\s+blocks=([0-9]+)"),
+            Measure(
+                ("xfs_info", "{mountpoint}"),
+                r"^data\s+=.*?\bbsize=([0-9]+)\s+blocks=([0-9]+)",
+                superblock=Superblock(struct.Struct(">4sIQ"), b"XFSB"),
+            ),
             slack=17 * MIB,
             mounted=("xfs_growfs", "-d", "{mountpoint}"),
         ),

@@ -15,7 +15,7 @@ import typing as t
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .units import MIB
 
@@ -28,6 +28,8 @@ _ENTRY = struct.Struct("<16s16sQQQ72s")
 """Type, GUID, first and last sector, attributes, name."""
 _SIGNATURE = b"EFI PART"
 _LEAST_ENTRY = 128
+_TYPE_BYTES = 16
+"""A type comes first in an entry, and then a GUID of as many bytes."""
 _CHECKSUM = slice(16, 20)
 _MBR = 512
 _MBR_SIGNATURE = b"\x55\xaa"
@@ -103,12 +105,33 @@ def written(table: RawTable, entries: Iterable[Entry], guid: str, size: int) -> 
     Of a partition that stays where it is all stays that `entries` do not say. First comes the copy at the end of the disk: a cut leaves
     one of both whole. Raises WrongTable.
     """
+    made = tuple(_made(table, {entry.number: entry for entry in entries}))
+    return _pieces(replace(table, entries=made), uuid.UUID(guid).bytes_le, size)
+
+
+def identified(table: RawTable, uuids: Mapping[int, str]) -> RawTable:
+    """Return a table with other GUIDs of these partitions, and all else as it is; raises WrongTable for one that it does not have."""
+    absent = [number for number in uuids if not 1 <= number <= len(table.entries) or not any(table.entries[number - 1][:_TYPE_BYTES])]
+    if absent:
+        raise WrongTable(f"the table has no partition {absent[0]}")
+    entries = list(table.entries)
+    for number, guid in uuids.items():
+        there = entries[number - 1]
+        entries[number - 1] = there[:_TYPE_BYTES] + uuid.UUID(guid).bytes_le + there[2 * _TYPE_BYTES :]
+    return replace(table, entries=tuple(entries))
+
+
+def pieces(table: RawTable, size: int) -> tuple[Piece, ...]:
+    """Return what a table is written as on a disk of `size` bytes; see `written`."""
+    return _pieces(table, _HEADER.unpack_from(table.header)[8], size)
+
+
+def _pieces(table: RawTable, guid: bytes, size: int) -> tuple[Piece, ...]:
     last = size // table.sector - 1
-    made = _made(table, {entry.number: entry for entry in entries})
-    content = b"".join(made)
+    content = b"".join(table.entries)
     room = -(-len(content) // table.sector)
     fields = list(_HEADER.unpack_from(table.header))
-    fields[7], fields[8], fields[12] = last - room - 1, uuid.UUID(guid).bytes_le, zlib.crc32(content)
+    fields[7], fields[8], fields[12] = last - room - 1, guid, zlib.crc32(content)
     first_entries = fields[9]
     backup = _header(table, fields, (last, 1), last - room)
     first = _header(table, fields, (1, last), first_entries)

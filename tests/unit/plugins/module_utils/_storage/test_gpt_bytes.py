@@ -14,7 +14,13 @@ import zlib
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import TablePartition
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.gpt import LINUX
-from ansible_collections.bareon.allocator.plugins.module_utils._storage.gpt_bytes import WrongTable, read_raw_table, written
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.gpt_bytes import (
+    WrongTable,
+    identified,
+    pieces,
+    read_raw_table,
+    written,
+)
 
 SIZE, SECTOR, GUID = 10 * 1024**2, 512, "11111111-2222-4333-8444-555555555555"
 ONE = TablePartition(1, 34 * 512, 512, LINUX, "one", "11111111-2222-4333-8444-000000000001")
@@ -126,3 +132,17 @@ def test_a_torn_table_is_none(at):
 def test_a_number_without_room_is_refused():
     with pytest.raises(WrongTable, match="no place|128 partitions"):
         written(raw(disk(ONE, bits=1 << 10)), [dataclasses.replace(ONE, number=129)], GUID, SIZE)
+
+
+def test_an_identity_changes_alone():
+    content = disk(ONE, TWO, bits=1 << 5, flag=0x80)
+    new = "11111111-2222-4333-8444-00000000000a"
+    changed = after(content, pieces(identified(raw(content), {2: new}), SIZE))
+    expected = disk(ONE, dataclasses.replace(TWO, uuid=new), bits=1 << 5, flag=0x80)
+    assert changed == expected
+
+
+@pytest.mark.parametrize("number", [0, 3, 129])
+def test_a_partition_that_is_not_there_gets_no_identity(number):
+    with pytest.raises(WrongTable, match=f"no partition {number}"):
+        identified(raw(disk(ONE, TWO)), {number: GUID})
