@@ -43,12 +43,13 @@ class Bed:
     def __init__(self, folder: pathlib.Path, hardware: Plain) -> None:
         self.folder = folder
         self.target = folder / "target"
+        self.hardware = hardware
         self.disks = [disk["dev"] for disk in hardware["disks"]]
         (folder / "profile.yml").write_text(PROFILE, encoding="utf-8")
 
     def apply(self, *options: str, playbook: str = "apply", start_in: pathlib.Path = ROOT, **variables: t.Any) -> Applied:
         given = {
-            "bareon_profile": str(self.folder / "profile.yml"),
+            **({} if "bareon_plans" in variables and playbook == "apply" else {"bareon_profile": str(self.folder / "profile.yml")}),
             "bareon_devices": self.disks,
             "bareon_include": ["loop"],
             "bareon_root": str(self.target),
@@ -157,6 +158,27 @@ def test_shown_then_applied_then_nothing_to_do(bed):
     mounted_again = bed.apply()
     assert (mounted_again.changed, mounted_again.failed) == (1, 0), mounted_again.text
     assert (bed.target / "data2" / "kept").read_text(encoding="utf-8") == "data"
+
+
+def test_a_plan_is_kept_reviewed_and_carried_out_as_it_is(bed):
+    plans = bed.folder / "plans"
+    planned = bed.apply(playbook="plan", bareon_known_hardware=bed.hardware, bareon_plans=str(plans), start_in=bed.folder)
+    assert planned.failed == 0, planned.text
+    plan = json.loads((plans / "localhost.json").read_text(encoding="utf-8"))
+    assert plan["fingerprint"]
+    assert bed.written() == 0
+    # What was reviewed counts, not what the profile would give today.
+    (bed.folder / "profile.yml").write_text("[]", encoding="utf-8")
+    both = bed.apply(bareon_plans=str(plans), bareon_overrides=[], disk_layout_profile="general")
+    assert (both.failed, bed.written()) == (1, 0), both.text
+    missing = bed.apply(bareon_plans=str(bed.folder / "none"))
+    assert (missing.failed, bed.written()) == (1, 0), missing.text
+    applied = bed.apply(bareon_plans="plans", start_in=bed.folder)
+    assert applied.failed == 0, applied.text
+    tables = [json.loads(output("sfdisk", "--json", disk))["partitiontable"] for disk in bed.disks]
+    assert [len(table["partitions"]) for table in tables] == [len(parted["partitions"]) for parted in plan["schema"]["parteds"]]
+    again = bed.apply("--diff", bareon_plans=str(plans))
+    assert (again.changed, again.failed) == (0, 0), again.text
 
 
 def test_a_new_system_is_mounted_though_a_cut_left_an_ext4_half_grown(bed):

@@ -79,9 +79,11 @@ def check_fingerprint(expected: t.Optional[str], found: Sequence[FoundDisk], pre
     usual = [disk for disk in present.disks if disk.transport not in LEFT_OUT]
     more = [disk for disk in present.disks if disk.transport not in LEFT_OUT or disk.transport in asked_for]
     if expected not in {fingerprint(disks, present) for disks in (usual, more, listed)}:
+        unused = [f"{disk.id} ({present.tree.devices[disk.device.name].size // MIB} MiB)" for disk in usual if disk not in listed]
         yield (
             f"the plan was made for other disks: its fingerprint is {expected}, that of this host {fingerprint(usual, present)}; "
-            "a disk was replaced, added or removed, or has a different size. Gather the facts and plan again"
+            "a disk was replaced, added or removed, or has a different size. "
+            f"Disks here that the plan puts nothing on: {', '.join(unused) or 'none'}. Gather the facts and plan again"
         )
 
 
