@@ -10,7 +10,7 @@ import math
 import typing as t
 
 from . import gpt
-from .filesystems import FILESYSTEMS
+from .filesystems import SECTOR, least_size, read_make_options
 from .lvm import PV_HEAD
 
 LUKS_HEAD = 16
@@ -71,9 +71,13 @@ def md_reserve(leg: int, metadata: str, data: int) -> int:
     return headroom + 1
 
 
-def least_device(fs_type: t.Optional[str], encrypted: bool) -> int:
-    """Return how many MiB a device has at least that holds a file system, or one MiB of whatever else, within LUKS if that is asked for."""
-    return (FILESYSTEMS[fs_type].least if fs_type else 1) + (LUKS_HEAD if encrypted else 0)
+def least_device(fs_type: t.Optional[str], encrypted: bool, options: str = "", sector: int = SECTOR) -> int:
+    """Return how many MiB a device has at least that holds a file system, or one MiB of whatever else, within LUKS if that is asked for.
+
+    `options` are those of its program, `sector` are the bytes of a logical sector.
+    """
+    words = read_make_options(fs_type, options)[0] if fs_type and options else ()
+    return (least_size(fs_type, words, sector) if fs_type else 1) + (LUKS_HEAD if encrypted else 0)
 
 
 def least_array(content: int, metadata: str, data: int) -> int:

@@ -150,6 +150,8 @@ class Space:
     max_size: int | None = None
     weight: float = 1.0
     allowed: frozenset[int] = frozenset()
+    sector: int = 512
+    """The bytes of the largest logical sector of these disks."""
     disks_given: str = ""
     """`disks` and `avoid_disks` as they were written, for messages."""
     preferred_disks: tuple[frozenset[int], ...] = ()

@@ -401,7 +401,8 @@ def _too_small(hardware: Hardware, solved: _Solved) -> Iterator[str]:
     for piece in solved.allocation.pieces:
         space = solved.schema.spaces[piece.space]
         if space.type is SpaceType.PARTITIONS and piece.start is None:
-            least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+            kind, sector = made_on(space.fs_type, space.mount), hardware.disks[piece.disk].logical_block
+            least = overhead.least_device(kind, space.encrypt, space.fs_options or "", sector)
             if 0 < piece.size < least:
                 yield (
                     f"{space.id}: its partition on {hardware.disks[piece.disk].id} has {piece.size} MiB, of the {least} MiB that what lies"

@@ -290,7 +290,7 @@ class _Builder:
         owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
         pool = self._section(owner, space)
         # A vg is encrypted below its volumes.
-        least = overhead.least_device(made_on(space.fs_type, space.mount), encrypted=False)
+        least = overhead.least_device(made_on(space.fs_type, space.mount), False, space.fs_options or "", space.sector)
         extent = self._schema.spaces[owner].extent_size
         self._add(position, space, Kind.VOLUME, least=max(extent, least), unit=extent, pool=pool)
 
@@ -535,7 +535,7 @@ def _in_extents(size: int, extent: int) -> int:
 
 
 def _least_device(space: Space) -> int:
-    least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt)
+    least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt, space.fs_options or "", space.sector)
     least = max(least, zfs.LEAST_LEG) if space.zpool is not None else least
     return max(least, cache.LEAST) if space.cache_of is not None else least
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from ....module_utils._data.errors import Mistakes, suggest
 from ....module_utils._data.kinds import kind_of
 from ....module_utils._data.words import listed
-from ....module_utils._storage import btrfs, overhead, zfs
-from ....module_utils._storage.filesystems import made_on
-from ....module_utils._storage.raid import RaidLevel, data_legs, least_legs, usual_legs
+from ....module_utils._storage import btrfs, zfs
+from ....module_utils._storage.filesystems import SECTOR
+from ....module_utils._storage.raid import RaidLevel, least_legs, usual_legs
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from . import lvm
 from .alike import groups_of_alike
@@ -29,6 +29,7 @@ from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .drives import on_one_drive
 from .entry import Entry
+from .least import fitting_sectors
 from .memo import Memory
 from .mounts import NO_MOUNT
 from .no_plan import no_size_left, no_twins, over_maximum
@@ -48,7 +49,6 @@ _AS_THEY_ARE = (
 )
 """Keys that the model takes from the table without more ado."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_WITHOUT_CONTENT = frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.ESP, SpaceType.BIOS_GRUB})
 _VOLUMES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME})
 """What a vg contains."""
 _ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})
@@ -448,7 +448,7 @@ class _Reader:
         if entry.type is SpaceType.ZPOOL:
             check_zpool(entry, self.mistakes)
         if choice.allowed and not bounds.contradictory:
-            self._check_least(entry, bounds, legs, group)
+            choice = self._with_room(entry, choice, bounds, legs, group)
         zpool, part = self.parts.get(entry.id, (None, None))
         return Space(
             id=entry.id,
@@ -458,6 +458,7 @@ class _Reader:
             max_size=bounds.most,
             weight=values["weight"],
             allowed=choice.allowed,
+            sector=max((self.hardware.disks[disk].logical_block for disk in choice.allowed), default=SECTOR),
             disks_given=_disks_given(entry.raw),
             preferred_disks=choice.preferred_disks,
             volume_group=group if entry.type in _VOLUMES else None,
@@ -505,31 +506,19 @@ class _Reader:
             return count - 1
         return count
 
-    def _check_least(self, entry: Entry, bounds: Bounds, legs: int, group: str | None) -> None:
-        """Note what may not be as large as what it is made of and what is made on it."""
-        if bounds.most is None or entry.values["keep_data"] or entry.type in _WITHOUT_CONTENT:
-            return
+    def _with_room(self, entry: Entry, choice: _Choice, bounds: Bounds, legs: int, group: str | None) -> _Choice:
+        """Return the disks on which a space is no smaller than what it is made of and what is made on it; a vg chooses for its volumes."""
         if entry.type is SpaceType.ZPOOL:
-            check_least_zpool(entry, bounds.most, legs, self.mistakes)
-            return
-        fs_type, encrypted = made_on(entry.values["fs_type"], entry.values["mount"]), entry.values["encrypt"] and group is None
-        least = overhead.least_device(fs_type, encrypted)
-        if legs and entry.type is SpaceType.BTRFS:
-            least *= btrfs.data_legs(entry.values["level"], legs)
-        elif legs and (level := entry.values["level"]) is not None and (data := data_legs(level, legs)) > 0:
-            least = overhead.least_array(least, overhead.md_metadata(entry.values["boot"]), data)
-        extent = 1 if group is None else self.extents[entry.id]
-        most = math.ceil(bounds.most / extent) * extent
-        if most < least:
-            key = "size" if entry.values["size"] is not None else "max_size"
-            parts = [
-                *([f"{entry.values['level']} of {legs} legs"] if legs else []),
-                *(["LUKS"] if encrypted else []),
-                *([fs_type] if fs_type else []),
-            ]
-            self.mistakes.add(
-                f"{entry.place}.{key}", f"{bounds.most} MiB are too little for {' with '.join(parts)}, which takes {least} MiB"
-            )
+            if bounds.most is not None and not entry.values["keep_data"]:
+                check_least_zpool(entry, bounds.most, legs, self.mistakes)
+            return choice
+        disks = self.hardware.disks
+        sectors = {disks[disk].logical_block for disk in choice.allowed}
+        extent = None if group is None else self.extents[entry.id]
+        fitting = fitting_sectors(entry, bounds.most, legs, extent, {max(sectors)} if group else sectors, self.mistakes)
+        if group is not None or not fitting:
+            return choice
+        return replace(choice, allowed=frozenset(disk for disk in choice.allowed if disks[disk].logical_block in fitting))
 
     def _check_unlock(self, known: Sequence[Entry], groups: Mapping[str, str]) -> None:
         """Note what says how to open what is not encrypted, or otherwise than another of the same group, which is opened as a whole."""
