@@ -6,6 +6,6 @@
 
 In comes the host itself, and a static schema; out go facts, and the steps that were done. From the bottom up: data (one reader of
 untrusted data) and storage (facts of the field), which the controller uses as well, facts (a host's disks), schema (what is asked for, and
-read by the controller too), steps (one change, carried out), layout (what is there against what is asked for, and the run). `mounting.py`
-mounts what was made. After "High level architecture" (seed 000).
+read by the controller too), steps (one change, carried out), layout (compares the host with the schema, and runs the steps). `mounting.py`
+mounts what the run made. After "High level architecture" (seed 000).
 """

@@ -18,7 +18,7 @@ from ._storage.fstab import Entry, has_entry, with_entries
 _NEVER_CHECKED = "0"
 """The pass of what no start checks before it mounts it."""
 _CHECKED = (0, 1)
-"""Codes of fsck: nothing was wrong, or all of it was corrected."""
+"""Codes of fsck: no error, or all errors corrected."""
 
 
 MOUNTINFO = "/proc/self/mountinfo"
@@ -55,9 +55,9 @@ def plan_mounts(entries: Sequence[Entry], fstab: t.Optional[str], mountinfo: str
 
 
 def carry_out(plan: MountPlan, fstab: t.Optional[str], machine: Machine, write: Callable[[str], None]) -> None:
-    """Write fstab (a path, or None) with `write`, tell systemd, and mount in order; raises StepFailed.
+    """Write fstab (a path, or None) with `write`, reload systemd, and mount in order; raises StepFailed.
 
-    systemd is told first: by the units of before it could take down what is mounted where they say otherwise.
+    systemd reloads first: by its old units it could unmount file systems that they do not expect.
     """
     if plan.after != plan.before:
         write(plan.after)

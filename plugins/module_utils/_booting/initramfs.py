@@ -35,7 +35,7 @@ wait_for_udev 10
 CRYPTROOT_STAGE=local-block
 export CRYPTROOT_STAGE
 exec /scripts/local-top/cryptroot"""
-"""Debian's own scripts start such an array behind the one that opens LUKS, which then has another round only if there is time left.
+"""Debian's own scripts start such an array after their script for LUKS, which then has another round only if there is time left.
 
 Where disks are slow to appear that time is over in the first round already, whatever `rootdelay` is, for all of them count by it.
 """
@@ -56,7 +56,7 @@ def find_tool(system: System) -> t.Optional[InitramfsTool]:
 
 
 def preparing_steps(schema: Schema, tool: InitramfsTool) -> Iterator[BootStep]:
-    """Give the steps that have the initramfs look for what root lies on, also where an array of it lacks a member."""
+    """Yield the steps that make the initramfs find the devices below root, also on arrays that lack a member."""
     if tool == DRACUT and any(schema.get(kind) for kind in ("luks", "mds", "lvs")):
         lines = "\n".join([_DRACUT_LINES, *map(_dracut_line, _devices_of_root(schema))])
         yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, lines)

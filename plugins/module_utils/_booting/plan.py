@@ -34,7 +34,7 @@ _READ_AT_START = ("etc/fstab", "etc/crypttab", "etc/mdadm/mdadm.conf", "etc/mdad
 
 @dataclass(frozen=True)
 class BootPlan:
-    """What is to be done, none when the system is made to start so already; `stamp` is what is remembered of it."""
+    """The steps to run, none when the system starts this way already; `stamp` identifies the plan for the next run."""
 
     steps: tuple[BootStep, ...]
     stamp: str

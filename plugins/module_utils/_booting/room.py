@@ -4,7 +4,7 @@
 
 """Whether what is in an archive has room in the file systems of a layout.
 
-Only what is certain is said: what the archive has is compared with the whole device of a file system, which keeps some of it for itself.
+Only certain problems count: the archive's size is compared with a file system's whole device, though file systems reserve a part.
 """
 
 from __future__ import annotations

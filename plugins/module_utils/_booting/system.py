@@ -39,10 +39,10 @@ class System(t.Protocol):
         """Return where it is, as messages say it."""
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return the names in a folder of it, sorted."""
+        """Return the sorted names in a folder of the system."""
 
     def read(self, file: str) -> str:
-        """Return the text of a file of it, which is empty where there is none, or where it cannot be known yet."""
+        """Return the text of a file of the system; empty if the file does not exist, or cannot be known yet."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ _LISTS = (list, tuple, set, frozenset)
 
 
 class _Container(Kind):
-    """A kind whose values hold many others: these are read by columns, or one by one where there is a mistake to tell."""
+    """A kind whose values hold many others: these are read by columns, or one by one to describe a mistake."""
 
     nested = True
 
@@ -51,7 +51,7 @@ class _Container(Kind):
 
 @t.final
 class ListOf(_Container):
-    """A list of values of one kind; `of` is what they are called together. With `single` a value alone stands for a list of it."""
+    """A list of values of one kind; `of` is what they are called together. With `single` a value alone stands for a list of one."""
 
     blank: t.Any = ()
 

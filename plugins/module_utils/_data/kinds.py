@@ -112,7 +112,7 @@ class Text(Kind):
 
 
 def _is_unicode(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8, which half of a surrogate pair cannot."""
+    """Return whether a text can be written as UTF-8, which half of a surrogate pair cannot."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -229,7 +229,7 @@ class Number(Kind):
 
 
 class Size(Kind):
-    """A size in MiB, 0 or more: a number, or text such as `50 GiB`. What is needed is rounded up, what is there down."""
+    """A size in MiB, 0 or more: a number, or text such as `50 GiB`. Requested sizes are rounded up, existing sizes down."""
 
     wanted, blank = "a size in MiB, or text such as '50 GiB'", 0
 

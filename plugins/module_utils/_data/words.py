@@ -14,7 +14,7 @@ _SPACES = "Zs"
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:
-    """Return words as a sentence lists them: `a, b and c`; of more than `most` only so many, and how many there are besides."""
+    """Return words as a sentence lists them: `a, b and c`; of more than `most` words only the first `most`, and how many more."""
     if most is not None and len(words) > most + 1:
         return f"{', '.join(words[:most])} and {len(words) - most} more"
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

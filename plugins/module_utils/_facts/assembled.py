@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Adds to a tree what LVM, md and LUKS tell beyond the kernel: names, groups, headers, and what lies on the disks without running."""
+"""Adds facts of LVM, md and LUKS that the kernel does not have: names, groups, headers, and arrays and groups that do not run."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _running_array(host: Host, tree: Tree, device: Device) -> Device:
 
 
 def _legs(host: Host, device: Device) -> t.Optional[Legs]:
-    """Return what an array takes of its members; None where the kernel does not tell, as of some levels."""
+    """Return the region that an array takes of its members; None where the kernel does not show it, as for some levels."""
     folder = f"/sys/block/{device.name}/md"
     used = to_integer((host.read(f"{folder}/component_size") or "").strip())
     begins = [to_integer((host.read(f"{folder}/dev-{name}/offset") or "").strip()) for name in device.parents]

@@ -4,7 +4,7 @@
 
 """The facts: a host's memory, firmware and disks as plain data, the shape that disk_plan takes.
 
-MiB are rounded down everywhere; what is exact stands beside it in bytes.
+MiB are rounded down everywhere; exact sizes are given in bytes as well.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a server is besides its disks: CPUs, memory, NUMA nodes, GPUs and network cards, as the kernel shows them in sysfs."""
+"""A server's CPUs, memory, NUMA nodes, GPUs and network cards, as the kernel shows them in sysfs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ETHERNET, _INFINIBAND = "1", "32"
 
 
 def read_node(host: Host) -> Plain:
-    """Return {cpus, memory, numa, gpus, nics}: how many CPUs are online, and MiB, None where that cannot be told.
+    """Return {cpus, memory, numa, gpus, nics}: the number of online CPUs, and MiB; None where unknown.
 
     `numa` are the nodes in their order, {cpus: list of the kernel, memory: MiB}. `gpus` are {address, vendor, device, numa_node}, in the
     order of their addresses. `nics` are the functions of network cards that are no virtual ones, by name, {name, address, mac, speed, vfs,

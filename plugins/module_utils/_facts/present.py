@@ -45,18 +45,18 @@ class Zpool:
     vdevs: tuple[ZpoolPart, ...] = ()
 
     def vdev_of(self, device: Device) -> t.Optional[ZpoolPart]:
-        """Return the vdev that a device is of."""
+        """Return the vdev that a device belongs to."""
         return next((vdev for vdev in self.vdevs if device.name in vdev.devices), None)
 
     def part_of(self, device: Device) -> t.Optional[zfs.Part]:
-        """Return what a device is for beside data."""
+        """Return a device's role in its pool, such as log or cache; None for data."""
         vdev = self.vdev_of(device)
         return vdev.part if vdev is not None else None
 
 
 @dataclass(frozen=True)
 class Present:
-    """The state; `filesystem_sizes` and `last_mounts` are by device name, as far as types tell. `notes` say what could not be read.
+    """The state; `filesystem_sizes` and `last_mounts` are by device name, where the file system has them. `notes` say what is unreadable.
 
     `filesystem_uses` are, in the same way, the bytes that are in use of those that can be made smaller.
     `subvolumes` are, by UUID, those of each Btrfs with their limits (None: no limit); only where the layout has some.
@@ -75,7 +75,7 @@ class Present:
     """The spare of thin pools' metadata in each volume group, by its UUID."""
     zpools: tuple[Zpool, ...] = ()
     torn: Mapping[str, Torn] = field(default_factory=dict)
-    """By device name what there is of each ext4 with a torn superblock; only where the layout has some."""
+    """By device name each ext4 with a torn superblock; only where the layout has an ext4 there."""
     salt: str = ""
     """What follows from the identity of the host, for the identities of new tables; empty where it has none."""
     unflushed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Present:
         return next((device for device in self.devices_of(volume) if not device.is_part), None)
 
     def devices_of(self, volume: LogicalVolume) -> tuple[Device, ...]:
-        """Return all devices of a logical volume: a thin pool has one that its volumes lie on, which is no other's, beside its own."""
+        """Return all devices of a logical volume: a thin pool has its own, and a hidden one that its volumes lie on."""
         return tuple(device for device in self.tree.devices.values() if device.kind == "lvm" and device.uuid == volume.uuid)
 
     def volumes_in(self, pool: LogicalVolume) -> tuple[LogicalVolume, ...]:
@@ -124,7 +124,7 @@ class Present:
         return tuple(volume for volume in self.logical if (volume.group_uuid, volume.pool) == (pool.group_uuid, pool.name))
 
     def zpool_on(self, device: Device) -> t.Optional[Zpool]:
-        """Return the imported ZFS pool that a device is of."""
+        """Return the imported ZFS pool that a device belongs to."""
         found = device.filesystem
         guid = found.uuid if found is not None and found.type == zfs.MEMBER else None
         # Caches and spares do not say which pool they are of: only the pool does.

@@ -4,7 +4,7 @@
 
 """Reads the block devices of a host into one tree: first what there is, then what is written on the devices that matter.
 
-A tool that is missing or fails costs what it would have told; what that is goes into the notes, which become warnings.
+If a tool is missing or fails, its facts are missing; the notes say which, and become warnings.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def read_claims(host: Host, tree: Tree, disks: Iterable[str]) -> Tree:
         asked = [replace(device, claimed=host.claimed(str(device.dev))) for device in idle if device.name not in changed]
         changed.update({device.name: device for device in asked})
         mapped = any(device.kind == "part" and device.row.get("dm-uuid") for device in below)
-        # The kernel holds a whole disk for whoever holds a partition of it.
+        # The kernel claims the whole disk for the user of any of its partitions.
         if not mapped and disk.dev is not None and not is_visibly_used(disk, below) and not any(device.claimed for device in asked):
             changed[name] = replace(disk, claimed=host.claimed(disk.dev))
     return tree.with_devices(changed.values())
@@ -236,7 +236,7 @@ def _without_node(disk: Device, partition: TablePartition) -> Device:
 
 
 def _read_signatures_at_once(host: Host, devices: Iterable[Device]) -> Mapping[str, tuple[Signature, ...]]:
-    """Return what is written on devices, by their nodes, as one wipefs tells it; nothing where it cannot: each is read alone then.
+    """Return the signatures on devices, by their nodes, from one run of wipefs; nothing where that fails: each is read alone then.
 
     It names devices by the last part of their path, and ends with the first that it cannot read: then it is asked for the others.
     """

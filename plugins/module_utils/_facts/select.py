@@ -123,7 +123,7 @@ def _join_paths(disks: Sequence[Disk], notes: Notes) -> list[Disk]:
     """Return the disks with those joined of which the kernel says that they are one, reached by several paths.
 
     Given twice it would be planned twice, and one half would overwrite the other. What only has the same identity may as well be two disks:
-    a copy that a storage system made, or two of a maker who gives all disks one number.
+    a copy that a storage system made, or two of a maker that gives all disks one number.
     """
     groups: dict[t.Any, list[Disk]] = {}
     for disk in disks:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""LVM, md and LUKS: what their own tools tell beyond what the kernel has assembled (groups that are not active, arrays not started)."""
+"""LVM, md and LUKS as their own tools report them, beyond what the kernel has assembled (inactive groups, stopped arrays)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Superblock:
-    """What the md superblock of a member says of its array: its UUID, and how many `events` of it the member has seen.
+    """What the md superblock of a member says of its array: its UUID, and its `events` when the member was last written.
 
     md counts an event whenever an array goes from rest to writing or back, and whenever it gains or loses a member. `role` is the member's
     place in the array, None for a spare. `missing` are the roles without which it was written to. `partial`: md was still building it up.
@@ -155,7 +155,7 @@ def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
 def physical_volumes_of(volume: LogicalVolume, volumes: Iterable[LogicalVolume]) -> tuple[str, ...]:
     """Return the nodes of the physical volumes that a volume lies on, through the hidden volumes that it is made of.
 
-    Groups are told apart by UUID: disks of another machine can bring a second group of the same name.
+    UUIDs distinguish groups: disks of another machine can bring a second group of the same name.
     """
     siblings = {other.name: other for other in volumes if other.group_uuid == volume.group_uuid}
     found: dict[str, None] = {}
@@ -172,17 +172,17 @@ def physical_volumes_of(volume: LogicalVolume, volumes: Iterable[LogicalVolume])
 
 
 def detail_command(device: str) -> list[str]:
-    """Return the command that tells of a running array; parse_array reads it."""
+    """Return the command that describes a running array; parse_array reads its output."""
     return ["mdadm", "--detail", "--export", device]
 
 
 def examine_command(device: str) -> list[str]:
-    """Return the command that tells of the array a device is a member of; parse_array reads it."""
+    """Return the command that describes the array of a member device; parse_array reads its output."""
     return ["mdadm", "--examine", "--export", device]
 
 
 def parse_array(text: str) -> t.Optional[Array]:
-    """Return the array of `mdadm --export`, None when the text tells of none."""
+    """Return the array of `mdadm --export`, None when the text describes none."""
     values = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     uuid = values.get("MD_UUID")
     if not uuid or "MD_LEVEL" not in values:

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether the superblock of an ext4 is torn, as a power cut leaves it that comes while the kernel writes it: one half is of before.
+"""Detects a torn ext4 superblock, as a power cut during its write leaves it: one half is old, the other new.
 
-The halves are sectors, so that magic, UUID and geometry, all in the first of them, are whole; its checksum is not. A copy of it that is
-whole says of which file system it is.
+The halves are sectors, so that magic, UUID and geometry, all in the first of them, are whole; its checksum is not. A backup that
+is whole says which file system it belongs to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .host import Host
 
 @dataclass(frozen=True)
 class Torn:
-    """An ext4 whose first superblock is torn, and the `block` (of `block_size` bytes) with a whole copy of it."""
+    """An ext4 whose first superblock is torn, and the `block` (of `block_size` bytes) with a whole copy."""
 
     uuid: str
     label: str
@@ -28,7 +28,7 @@ class Torn:
 
 
 def find_torn(host: Host, device: str, size: int) -> t.Optional[Torn]:
-    """Return what there is of an ext4 whose first superblock is torn, if a copy of it is whole; None for all else."""
+    """Return the facts of an ext4 whose first superblock is torn while a backup is whole; None for all other devices."""
     try:
         first = parse_superblock(host.read_bytes(device, OFFSET, SIZE))
         if first is None or first.whole:

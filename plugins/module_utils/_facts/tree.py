@@ -50,7 +50,7 @@ class Device:
     `kind` is lsblk's type: disk, part, loop, rom, mpath, crypt, lvm, raid1 ...
     `metadata` is the version of an md array's superblocks, `slots` how many members it is to have, spares apart,
     `legs` what it takes of them.
-    `read` says whether the device itself was looked at for signatures, `claimed` whether the kernel refuses to share it (None: not asked).
+    `read` says whether the device itself was searched for signatures, `claimed` whether the kernel refuses to share it (None: not asked).
     `openers` are processes that have it open, `uses` what else uses it that no mount point here and no holder shows.
     `remains` is what shows a disk without any signature not to be blank.
     `begun` is the GUID of a table of which only a part was written (empty: it has none yet), where there is nothing else.

@@ -34,7 +34,7 @@ def parse_rows(text: str) -> Rows:
 
 
 def some_command(names: Iterable[str]) -> list[str]:
-    """Return the command that tells of block devices, by kernel name, without the rest of the database, of which there is much more."""
+    """Return the command that prints the properties of block devices, by kernel name, without the rest of the large database."""
     return ["udevadm", "info", *(f"{BLOCK}/{name.replace('/', '!')}" for name in names)]
 
 

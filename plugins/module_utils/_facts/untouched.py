@@ -64,8 +64,8 @@ def trace_of_use(host: Host, device: str, size: int, kind: t.Optional[str], left
     try:
         if kind is None:
             return _raw_data(_reader(host, device), size, left)
-        tells = _TELLERS.get(kind)
-        return tells(_reader(host, device)) if tells is not None else None
+        describe = _DESCRIBERS.get(kind)
+        return describe(_reader(host, device)) if describe is not None else None
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     except struct.error:
@@ -162,7 +162,7 @@ def _vfat(read: _Read) -> t.Optional[str]:
     return "there are files in it" if any(entry[0] and not entry[11] & _FAT_LABEL for entry in entries) else None
 
 
-_TELLERS: Mapping[str, Callable[[_Read], t.Optional[str]]] = {
+_DESCRIBERS: Mapping[str, Callable[[_Read], t.Optional[str]]] = {
     "ext2": _ext,
     "ext3": _ext,
     "ext4": _ext,

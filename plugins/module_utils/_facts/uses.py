@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who uses block devices without a mount, swap or holder that is visible here, by name.
+"""Users of block devices that no visible mount, swap or holder shows, by device name.
 
 These are mounts in the mount namespaces of other processes (containers, services), exports to other hosts by nvmet and LIO, journals and
 logs of file systems that are mounted from other devices, and devices that bcache has registered. What may not be read is left out: the
-kernel's own claim (`Device.claimed`) still tells that there is something, but not what.
+kernel's own claim (`Device.claimed`) still shows that there is a user, but not which.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_uses(host: Host, tree: Tree, disks: Iterable[Disk] = ()) -> Tree:
 
 
 def _other_paths(tree: Tree, disks: Iterable[Disk]) -> Uses:
-    """Give disks that may be second paths to disks in use: where two have one identity nobody can tell."""
+    """Return disks that may be second paths to disks in use: two disks of one identity cannot be distinguished."""
     for disk in disks:
         for name in disk.twins if is_reached_on_paths(disk) else ():
             if is_visibly_used(tree.devices[name], tree.descendants(name)):

@@ -18,7 +18,7 @@ from .header import KEYS, OTHER, SLOTS, TOKENS, Header, Token
 GOING = (KEYS, RECOVERY, TANG, TPM2)
 """What can be taken away by name."""
 RENEWED = (RECOVERY, TANG, TPM2)
-"""What can be made anew by name: the others become new by another passphrase, file or word of the wish."""
+"""Methods that `renew` can replace; the others change with another passphrase, key file or option of the schema."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Container:
 
 
 BEGIN, ADD, FINISH = PARTS = ("begin", "add", "finish")
-"""The parts of a run. BEGIN does all of it unless a recovery key is needed, of which it changes nothing and says so. ADD enrols, with the
+"""The parts of a run. BEGIN does everything unless a recovery key is needed; then it changes nothing and says so. ADD enrols, with the
 recovery keys that the controller has written by then; FINISH confirms them and removes what may go."""
 
 
@@ -52,10 +52,10 @@ class HandOver:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for. `key` is what opens the containers, and their passphrase where they are to have one; `old_key` what did before.
+    """The request. `key` opens the containers, and becomes their passphrase where the schema wants one; `old_key` opened them before.
 
-    `pin` is what TPMs are told that want a PIN. `take_away` are methods, and KEYS, of which all goes that is not wanted; `renew` those that
-    are made anew. Paths of key files lie below `root`. `take_last_key` allows to leave nothing but a TPM or Tang.
+    `pin` is for TPMs that want a PIN. `take_away` are methods, and KEYS, whose unwanted slots are removed; `renew` those to replace.
+    Paths of key files lie below `root`. `take_last_key` allows to leave nothing but a TPM or Tang.
     """
 
     containers: tuple[Container, ...]

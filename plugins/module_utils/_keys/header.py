@@ -19,7 +19,7 @@ UNFINISHED = "bareon.unfinished"
 """The type of a token that names a slot whose key nobody may have: it is being filled, or its recovery key is not confirmed as kept yet."""
 
 KEYS, OTHER = "keys", "other"
-"""What opens a slot that has no token: a passphrase or a key file, nobody can tell; and one with a token of a kind that is not known."""
+"""The method of a slot without a token, a passphrase or a key file, and of one whose token has an unknown type."""
 
 TOKENS = {RECOVERY: "systemd-recovery", TANG: "clevis", TPM2: "systemd-tpm2"}
 """The types of tokens by method. They are those of systemd and Clevis, which open the containers by them."""
@@ -104,7 +104,7 @@ def read_header(machine: Machine, device: str) -> Header:
 
 
 def has_header(machine: Machine, device: str) -> bool:
-    """Return whether a device has the header of a LUKS container, of any version; raises StepFailed where nobody can tell."""
+    """Return whether a device has the header of a LUKS container, of any version; raises StepFailed if that is unknown."""
     outcome = machine.run(["cryptsetup", "isLuks", device])
     if outcome is None:
         raise StepFailed("there is no cryptsetup, or it did not answer")

@@ -53,7 +53,7 @@ def decrypted(machine: Machine, parts: Mapping[str, str]) -> bytes:
 
 
 def tpm_opens(machine: Machine, device: str, token: int, pin: str = "") -> bool:
-    """Return whether the TPM opens a container by a token now, told a PIN where it wants one; nothing is opened, and nothing changed."""
+    """Return whether the TPM opens a container by a token now, with `pin` if it wants one; opens and changes nothing."""
     words = ["cryptsetup", "open", "--test-passphrase", "--verbose", "--type=luks", "--token-only", f"--token-id={token}", device]
     return "unlocked" in machine.change(words, pin.encode(), accepted=_ANY_CODE)
 

@@ -86,7 +86,7 @@ def _forbidden(container: Container, request: Request, plan: Changes) -> t.Itera
     """Give a refusal where the header of a container on a protected disk would be changed."""
     if container.name in request.protected and (plan.steps or plan.needs_recovery_key):
         by = request.protected[container.name]
-        yield f"{container.name} ({container.device}) is on a disk that is protected by {by}, so that no key of it is changed"
+        yield f"{container.name} ({container.device}) is on a disk that {by} protects, so its keys stay as they are"
 
 
 def _bad_files(container: Container, request: Request, machine: Machine) -> t.Iterator[str]:
@@ -234,7 +234,7 @@ def _checked(report: Report, container: Container, request: Request, machine: Ma
     try:
         now = _look(container, request, machine)
     except StepFailed as error:
-        return replace(report, problem=f"All steps are done, but {container.name} cannot be looked at: {error}")
+        return replace(report, problem=f"All steps are done, but the header of {container.name} cannot be read: {error}")
     left = plan_changes(container, now, replace(request, renew=()))
     report = replace(report, now={**report.now, container.name: now})
     if not left.steps and not left.problems:

@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def space(self) -> str:
-        """The id of the space that the item is of, else the last part of its name, or of that of its device."""
+        """The id of the item's space, else the last part of its name, or of its device's name."""
         name = self["space_id"] or self._values.get("name") or self._values.get("device") or ""
         return str(self["space_id"] or name.rsplit("/", 1)[-1])
 

@@ -58,7 +58,7 @@ def _wrong_mount_options(fs_type: str, text: str) -> t.Iterable[str]:
 
 
 def _more_devices(item: Entry, fs_type: str) -> tuple[str, ...]:
-    """Return the devices of a filesystem beside the first."""
+    """Return the devices of a filesystem after the first."""
     devices, level = item["devices"], item["level"]
     if (devices or level) and item.is_right("device", "devices", "fs_type", "level"):
         least = {str(each): width for each, width in btrfs.LEVELS.items()}

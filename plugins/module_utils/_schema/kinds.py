@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What values of a static schema may be, beside the kinds of all inputs: names that reach commands, GUIDs, RAID levels, properties."""
+"""Kinds of values of a static schema, in addition to those of all inputs: names that reach commands, GUIDs, RAID levels, properties."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 
 """The desired layout: what the explicit static schema asks for, checked. Sizes and positions are bytes.
 
-Devices are named as in the schema; every name is that of exactly one thing in the layout. `space` is the id of the space of the dynamic
-schema that a thing is of; where the schema has none, the last part of the thing's own name. Options of mounts and of crypttab are texts,
+Devices are named as in the schema; every name means exactly one thing in the layout. `space` is the id of a thing's space in the dynamic
+schema; where the schema has none, the last part of the thing's own name. Options of mounts and of crypttab are texts,
 as the schema has them.
 """
 
@@ -82,7 +82,7 @@ class DesiredPartition:
 
     @property
     def condemned(self) -> str:
-        """The PARTUUID by which what is there is known as what is to be made again."""
+        """The PARTUUID that marks an existing partition for rebuild."""
         return derived.condemned_uuid(self.uuid)
 
 
@@ -96,7 +96,7 @@ class DesiredDisk:
     size: t.Optional[int]
     partitions: tuple[DesiredPartition, ...]
     table: str = ""
-    """The GUID of its table: of the one that is there and stays, or of a new one."""
+    """The GUID of the partition table, which stays or is new."""
     boots: bool = False
     """Whether the machine starts from it."""
 
@@ -254,7 +254,7 @@ class DesiredZpool:
 
     @property
     def parts(self) -> tuple[DesiredPart, ...]:
-        """What it has beside its data, each of which can be added and taken away by itself."""
+        """The logs, caches and spares of the pool, each of which can be added and removed by itself."""
         logs = tuple(DesiredPart(Part.LOG, log.type, log.devices) for log in self.logs)
         singles = ((Part.CACHE, self.caches), (Part.SPARE, self.spares))
         return (*logs, *(DesiredPart(part, Vdev.STRIPE, (device,)) for part, devices in singles for device in devices))
@@ -265,7 +265,7 @@ class DesiredZpool:
         return (*self.data_devices, *(device for part in self.parts for device in part.devices))
 
     def part_of(self, device: str) -> t.Optional[Part]:
-        """Return what a device is for beside data."""
+        """Return a device's role in the pool, such as log or cache; None for data."""
         return next((part.part for part in self.parts if device in part.devices), None)
 
 
@@ -332,7 +332,7 @@ class Layout:
         return user if isinstance(user, DesiredFilesystem) else None
 
     def zpool_on(self, device: str) -> t.Optional[DesiredZpool]:
-        """Return the ZFS pool that a device is of."""
+        """Return the ZFS pool that a device belongs to."""
         user = self.lies_on(device)
         return user if isinstance(user, DesiredZpool) else None
 

@@ -96,7 +96,7 @@ _CONTAINER = Table(
         Row(
             "crypttab_options",
             _CRYPTTAB_OPTIONS,
-            "Options in crypttab, beside those that its line has; a dash before one takes it away.",
+            "Options for crypttab, added to those of the container's line; a dash before an option removes it.",
         ),
         Row("crypttab_enabled", _FLAG, "Whether crypttab names it.", default=True),
         *KEPT,
@@ -121,7 +121,7 @@ _FILESYSTEM = Table(
         Row("fs_label", _TEXT, "Its label."),
         Row("uuid", _TEXT, _UUID),
         Row("fstab_enabled", _FLAG, "Whether it is mounted when the machine starts.", default=True),
-        Row("fstab_options", _TEXT, "Options of the mount, beside those that its line has; a dash before one takes it away."),
+        Row("fstab_options", _TEXT, "Mount options, added to those of the line in fstab; a dash before an option removes it."),
         Row("os_id", Anything(), "Bareon's; says nothing here."),
         Row("devices", NODES, "Of a Btrfs on several devices: all of them, device first.", default=()),
         Row("level", Word([str(level) for level in LEVELS]), "How a Btrfs lies on several devices."),
@@ -165,7 +165,7 @@ _ZPOOL = Table(
         Row("mount", _MOUNT, "Where its own dataset is mounted; none or an absolute path."),
         Row("properties", Properties(), "Properties of its own dataset, which those in it inherit.", default=()),
         Row("datasets", ListOf(_DATASET, "datasets"), "Those in it.", default=()),
-        Row("space_id", Named(names.why_no_text, filled=False), "The space that it is of."),
+        Row("space_id", Named(names.why_no_text, filled=False), "The id of its space in the dynamic schema."),
     ],
 )
 STATIC = Table(

@@ -32,7 +32,7 @@ _METHOD = Table(
         Row("pcrs", ListOf(Whole(0, 23), "numbers"), "Of tpm2: the registers that must be as they are when it is added; by default 7."),
         Row("pin", Truth(), "Of tpm2: whether somebody has to type a PIN at the start as well."),
         Row("url", Text(filled=True), "Of tang: the address of the server."),
-        Row("thumbprint", Text(filled=True), "Of tang: that of the key which the server signs with, as tang-show-keys tells it."),
+        Row("thumbprint", Text(filled=True), "Of tang: the thumbprint of the server's signing key, as tang-show-keys prints it."),
         Row("path", Text(filled=True), "Of key_file: the file on the host, which is made where there is none."),
     ],
     schema=_keys_of_methods(),

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Paths of a system that lies in a folder of this host: a link of that system leads to another place in it, never out of it."""
+"""Paths of a system in a folder of this host: a link of that system leads to another place in the folder, never outside."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The host as those see it who change it: a Host, and besides commands that must succeed, zeros on devices, locks, and waiting for nodes.
+"""The host that steps change: a Host with commands that must succeed, zeros on devices, locks, and waiting for nodes.
 
 Everything that changes the machine goes through `Machine`, so that a recording one can take the place of a real one.
 """
@@ -91,7 +91,7 @@ class Machine(Host, t.Protocol):
     def zero(self, device: str, regions: Iterable[Region], exclusively: bool) -> None:
         """Write zeros onto parts of a device, down to the medium; raises StepFailed.
 
-        `exclusively` lets the kernel refuse while anything (a mount, an array, a group) uses the device or a partition of it.
+        `exclusively` lets the kernel refuse while anything (a mount, an array, a group) uses the device or one of its partitions.
         """
 
     def write(self, device: str, pieces: Iterable[tuple[int, bytes]]) -> None:
@@ -101,7 +101,7 @@ class Machine(Host, t.Protocol):
         """Have disks bring onto their medium all that was written; raises StepFailed."""
 
     def locked(self, device: str) -> contextlib.AbstractContextManager[None]:
-        """Keep udev, and all who respect its lock, away from a whole disk."""
+        """Keep udev, and all programs that respect its lock, away from a whole disk."""
 
     def wait_for(self, nodes: Iterable[str]) -> None:
         """Wait until there are these nodes; raises StepFailed when they do not appear."""
@@ -110,7 +110,7 @@ class Machine(Host, t.Protocol):
         """Wait until udev has seen to all that happened, where there is udev."""
 
     def give_way(self) -> None:
-        """Give others, who look at a device for an instant, the time to close it."""
+        """Give other programs, which open a device for an instant, the time to close it."""
 
 
 class LocalMachine(LocalHost):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Partition tables: whole tables in one sfdisk write, and the kernel told of every partition.
+"""Partition tables: whole tables in one sfdisk write, and every partition announced to the kernel.
 
 Old signatures are zeroed through the disk before the kernel, and with it udev, learns of a partition.
 """
@@ -70,7 +70,7 @@ class WritePartitionTable(Step):
     With `fresh` nothing on the disk counts: a new table with `uuid`, `first-lba` at 1 MiB, all signatures of the whole disk wiped, and
     zeros everywhere else where one can be outside of partitions (the rest of the first MiB, and of the last before the backup).
     Otherwise the present table is changed: first-lba and table-length stay; the backup goes to the end of the disk.
-    The kernel is told by `partx --update` and `--delete` (other partitions may be in use); `node(number)` names what has to appear.
+    The kernel learns by `partx --update` and `--delete` (other partitions may be in use); `node(number)` names what has to appear.
     `summary` lists the differences: one line each, for the diff.
     """
 
@@ -126,17 +126,17 @@ class WritePartitionTable(Step):
         return {**changed(left, self.disk, heading=disk_heading(self.disk_id, table=True), **({"holds": ""} if self.fresh else {})), **new}
 
     def run(self, machine: Machine) -> None:
-        """Write the table, tell the kernel, and compare both with the entries."""
+        """Write the table, update the kernel's, and compare both with the entries."""
         size = device_size(machine, self.disk)
         old = _kernel_partitions(machine, self.disk)
         gone = old if self.fresh else tuple(number for number in self.removed if number in old)
         with machine.locked(self.disk):
             headers = [f"first-lba: {MIB // self.sector}"] if self.fresh else kept_headers(read_table(machine, self.disk, self.sector))
             _forget(machine, self.disk, gone)
-            beside = self._take_over(headers, machine, size) if self.fresh else ()
+            outside = self._take_over(headers, machine, size) if self.fresh else ()
             new = [region for entry in self.entries if entry.clear for region in ends(entry.size, entry.start)]
-            # Every time that a disk is closed after writing udev looks at all of it again.
-            machine.zero(self.disk, (*beside, *new), exclusively=self.fresh)
+            # Every time that a disk is closed after writing udev reads the whole disk again.
+            machine.zero(self.disk, (*outside, *new), exclusively=self.fresh)
             _write_entries(self.disk, self.uuid, self.sector, headers, self.entries, machine)
             _tell_kernel(machine, self.disk, [entry.number for entry in self.entries])
         machine.settle()
@@ -282,7 +282,7 @@ def _table_on(present: Present, disk: str, highest: int) -> Iterator[Reach]:
 
 
 def _insist_on_unused(machine: Machine, disk: str) -> None:
-    """Raise StepFailed while anything uses the disk: sfdisk would not ask. Where reading does not tell, opening it for writing does."""
+    """Raise StepFailed while anything uses the disk: sfdisk would not ask. Opening for writing finds users that reading does not show."""
     claimed = machine.claimed(disk)
     if claimed:
         raise StepFailed(f"{disk} is in use by the kernel; nothing was written")
@@ -423,9 +423,9 @@ def _insist(machine: Machine, command: Sequence[str]) -> None:
 
 
 def _tell_kernel(machine: Machine, disk: str, numbers: Sequence[int]) -> None:
-    """Tell the kernel of the table as it is now; what did not change may be in use.
+    """Update the kernel's partitions from the new table; unchanged partitions may be in use.
 
-    partx takes the number of partitions for the highest of their numbers unless it is told.
+    partx takes the number of partitions for the highest of their numbers unless a range is given.
     """
     if _is_mapped(disk):
         machine.change(["kpartx", "-u", "-p", "-part", disk])

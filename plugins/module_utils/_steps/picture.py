@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The picture of a layout's disks, which steps change before they change the disks: the two sides of a diff are made of it.
+"""The picture of a layout's disks, which steps change before they change the disks; the two sides of a diff are two pictures.
 
 A piece is a device, a volume or a dataset; a picture has pieces by node, volumes by their mapper node.
 """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a step is. A kind of step is a frozen dataclass in its technology's file, which states all there is to know of it.
+"""What a step is. A kind of step is a frozen dataclass in its technology's file, which states all facts of that kind.
 
 Sizes and positions are bytes. Devices are nodes of this boot (`/dev/sda1`), which hold for one run; what a step makes is named by its
 future node (`/dev/md/mirror`, `/dev/mapper/vg0-root`). No step contains a key or a passphrase.

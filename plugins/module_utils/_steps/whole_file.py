@@ -19,7 +19,7 @@ _NO_ATTRIBUTES = (errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENODATA)
 
 
 def read_file(path: str) -> t.Optional[str]:
-    """Return the text of a file with every byte of it; None where there is no file. Raises StepFailed."""
+    """Return the text of a file, every byte of which survives; None where there is no file. Raises StepFailed."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
             return file.read()
@@ -30,7 +30,7 @@ def read_file(path: str) -> t.Optional[str]:
 
 
 def replace_file(path: str, text: str, mode: int = READABLE) -> None:
-    """Write the text beside the file, flush it, and only then give it the file's name; raises StepFailed.
+    """Write the text next to the file, flush it, and only then give it the file's name; raises StepFailed.
 
     A file that exists keeps its owner, mode and extended attributes (its SELinux label); `mode` is that of a new one. A link stays one:
     the file that it leads to is replaced. Missing folders are made.

@@ -4,8 +4,8 @@
 
 """Facts of the field, stated once for the planner and the host: file systems, partition tables, LVM, md, and what each keeps for itself.
 
-Nothing comes in: these are tables, and arithmetic on them. Whoever adds a file system adds a row to filesystems.py.
-In reading order: units.py, identity.py (who a disk is), derived.py (UUIDs that follow from the plan), gpt.py, gpt_bytes.py, lvm.py,
+Nothing comes in: these are tables, and arithmetic on them. A new file system is a row of filesystems.py.
+In reading order: units.py, identity.py (which disk it is), derived.py (UUIDs that follow from the plan), gpt.py, gpt_bytes.py, lvm.py,
 raid.py, filesystems.py, ext4.py (superblocks), overhead.py. The files that a start reads have one reader and one writer each: fstab.py,
 crypttab.py, mdadm_conf.py, unit_file.py; boot_tables.py has all of a host.
 """

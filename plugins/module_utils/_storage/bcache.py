@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Superblocks of bcache: which set a device is of, and whether data of it are in the cache alone. After the kernel's `bcache_ondisk.h`."""
+"""Superblocks of bcache: a device's set, and whether some of its data are in the cache alone. After the kernel's `bcache_ondisk.h`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE = "bcache"
 """libblkid's word for both kinds of devices."""
 OFFSET = 4096
 SIZE = 120
-"""Bytes: where the superblock lies, and how much of it is read."""
+"""Bytes: where the superblock lies, and how much is read."""
 
 _MAGIC = uuid.UUID("c68573f6-4e1a-45ca-8265-f57f48ba6d81").bytes
 _FIELDS = struct.Struct("<16xQ16s16x16s32xQ")
@@ -28,7 +28,7 @@ _DIRTY = 2
 
 @dataclass(frozen=True)
 class Superblock:
-    """What a device is of a set; `dirty`: a backing device some of whose data are in the cache alone."""
+    """A device's role in its set; `dirty`: a backing device some of whose data are in the cache alone."""
 
     set_uuid: str
     backing: bool

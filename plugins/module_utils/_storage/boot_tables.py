@@ -19,14 +19,14 @@ CRYPTTAB = "/etc/crypttab"
 MDADM_CONFS = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
 """Where Debian and those like it have it, and all others."""
 BOOT_SETTINGS = "/etc/bareon/boot_settings.json"
-"""Where a host remembers what its lines were made from. It lies beside them, not below /var, which a layout may mount anew."""
+"""Where a host remembers what its lines were made from. In /etc as they are, not below /var, which may be another file system."""
 
 _FOR_ALL, _FOR_ROOT = 0o644, 0o600
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The lines that tables are to have. `image_sources`: what of an image's fstab stays; None keeps all of it."""
+    """The lines that tables are to have. `image_sources`: lines of an image's fstab that stay, by source; None keeps all lines."""
 
     fstab: tuple[Entry, ...] = ()
     crypttab: tuple[Container, ...] = ()
@@ -43,7 +43,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Change:
-    """A table that changes: `mode` is that of a new one, `kept` says whether the old text may be kept beside it."""
+    """A table that changes: `mode` is that of a new one, `kept` says whether the old text may be kept as a backup."""
 
     path: str
     before: str

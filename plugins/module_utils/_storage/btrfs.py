@@ -47,7 +47,7 @@ def data_legs(level: RaidLevel, legs: int) -> int:
 
 
 def most_legs(level: RaidLevel, devices: int) -> int:
-    """Return on how many of so many devices of one size it can lie, so that none has room that the others cannot mirror."""
+    """Return how many of `devices` equal devices a level can use, so that none has room that the others cannot mirror."""
     return devices if level is RaidLevel.RAID0 else devices // _COPIES * _COPIES
 
 

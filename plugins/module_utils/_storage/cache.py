@@ -11,7 +11,7 @@ import re
 WRITETHROUGH, WRITEBACK = "writethrough", "writeback"
 MODES = (WRITETHROUGH, WRITEBACK)
 LEAST = 64
-"""MiB below which one is of no use: a part of it is its metadata."""
+"""MiB of the smallest useful cache: a part is metadata."""
 _END = "_cvol"
 _VOLUME = re.compile(rf"\[?(?P<name>.*?)(?:{_END})?\]?")
 _FAST_PARTS = re.compile(rf"{_END}(?:-c(?:data|meta))?\Z")

@@ -28,16 +28,16 @@ _FIELDS = struct.Struct("<4xI12xII4xI20xH32xH8xI16s16s")
 """Low blocks, first data block, logarithm of the block size, blocks per group, magic, group, read-only features, UUID, label."""
 _HIGH_BLOCKS = slice(0x150, 0x154)
 _INCOMPATIBLE, _RECOVER = 0x60, 0x4
-"""The first byte of features, and the one that says that the journal has to be replayed; to replay an empty one does nothing."""
+"""The first byte of features, and the flag for a journal that has to be replayed; replaying an empty one does nothing."""
 _LARGEST_BLOCK = 6
-"""64 KiB, as 1024 shifted by so many bits."""
+"""The largest shift of 1024 bytes: 64 KiB."""
 _COPIES = (1, 3, 5, 7, 9, 25, 27, 49, 81, 125)
 """The groups that have copies, the powers of 3, 5 and 7, as far as they are worth a look."""
 
 
 @dataclass(frozen=True)
 class Superblock:
-    """What a superblock says; `whole` is False where its checksum is of something else. `blocks` are those of the whole file system."""
+    """What a superblock says; `whole` is False if its checksum does not match. `blocks` counts those of the whole file system."""
 
     uuid: str
     label: str

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""File systems and swap, a row for each: how it is made, labelled, measured and grown, and who brings its tools.
+"""File systems and swap, a row for each: how it is made, labelled, measured and grown, and which package has its tools.
 
 A file system that this collection is to know takes a row here; both the planner and the host read it.
 """
@@ -49,8 +49,8 @@ class Superblock:
 class Measure:
     """How large a file system is: a command that reads it, and a pattern. Its one match's groups multiplied by `unit` are bytes.
 
-    `last_mount` is a pattern of where it was mounted last, if the command tells; `used` one of how many blocks it has, how many of them are
-    free, and their bytes. `of_device` is one of what it takes of the device that stands for `{device}`, where it lies on several.
+    `last_mount` is a pattern of the last mount point, if the command prints it; `used` one of the blocks, the free ones
+    and the bytes of one. `of_device` is one of the space taken on the device named `{device}`, for file systems on several.
     """
 
     command: Words

@@ -93,7 +93,7 @@ class Entry:
 
     @property
     def is_swap(self) -> bool:
-        """Whether it is of a swap space, which has no mount point."""
+        """Whether the line is a swap space's, which has no mount point."""
         return self.fstype == SWAP
 
     def below(self, root: str) -> Entry:

@@ -92,7 +92,7 @@ def why_no_name(name: str) -> t.Optional[str]:
 def empty_table(sector: bytes) -> t.Optional[str]:
     """Return the GUID of a table without partitions of which this sector is the header, be it the first one or the backup; else None.
 
-    Both checksums are looked at, so that a header that was torn counts as none. UEFI specification, 5.3.
+    Both checksums must match, so that a torn header counts as none. UEFI specification, 5.3.
     """
     if len(sector) < _HEADER.size or not sector.startswith(_SIGNATURE):
         return None

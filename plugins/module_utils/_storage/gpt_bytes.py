@@ -68,7 +68,7 @@ class Entry(t.Protocol):
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table whose first copy is whole: `mbr` is the first sector's, `entries` are all of it, used or not."""
+    """A table whose first copy is whole: `mbr` is the first sector, `entries` are all entries, used or not."""
 
     sector: int
     mbr: bytes

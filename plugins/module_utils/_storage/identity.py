@@ -178,7 +178,7 @@ def media(transport_name: t.Optional[str], rotational: t.Optional[bool]) -> str:
 
 
 def attachment(path: t.Optional[str], devpath: t.Optional[str]) -> t.Optional[str]:
-    """Return where a disk is attached, in udev's words: the name of its by-path link, else the like of it by the kernel's device tree.
+    """Return where a disk is attached, in udev's words: the name of its by-path link, else a path like it from the kernel's device tree.
 
     The numbers of SCSI hosts are left out, for they follow the order of detection. None for a disk that is attached to nothing.
     """

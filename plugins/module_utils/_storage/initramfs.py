@@ -15,7 +15,7 @@ from .unlock import TANG, TPM2
 
 @dataclass(frozen=True)
 class InitramfsTool:
-    """A program that makes an initramfs: where it is, and the command that makes those of all kernels of the running system anew.
+    """A program that makes an initramfs: where it is, and the command that rebuilds those of all kernels of the running system.
 
     `needs` is by kind of a static schema the file without which that is not prepared, and what has it; `opens` the same by method of
     unlocking. With `by_kernel` a system in a folder has its initramfs made kernel by kernel, by whether there is one already.
@@ -79,6 +79,6 @@ INITRAMFS_TOOLS = (UPDATE_INITRAMFS, DRACUT, MKINITCPIO)
 
 
 def command_of(names: Iterable[str]) -> t.Optional[tuple[str, ...]]:
-    """Return the command that makes the initramfs anew on a host that has programs of these names; None where it has none of them."""
+    """Return the command that rebuilds the initramfs on a host that has programs of these names; None if none of them makes one."""
     there = set(names)
     return next((tool.command for tool in INITRAMFS_TOOLS if tool.name in there), None)

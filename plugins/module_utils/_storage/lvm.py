@@ -30,7 +30,7 @@ def pv_extents(size: int, head: int = PV_HEAD, extent: int = EXTENT) -> int:
 
 
 def is_extent(size: int) -> bool:
-    """Return whether extents may have so many MiB: LVM takes powers of two."""
+    """Return whether extents may have `size` MiB: LVM takes powers of two."""
     return 0 < size <= LARGEST_EXTENT and size & (size - 1) == 0
 
 

@@ -129,7 +129,7 @@ def why_no_uuid(fs_type: str, text: str) -> Says:
 
 
 def why_no_label(fs_type: str, text: str, longest: int) -> Says:
-    """The label of a file system whose program takes so many bytes."""
+    """Return what is wrong with a label of a file system whose program takes `longest` bytes."""
     if not _is_line(text):
         return f"must be text of one line that does not begin with a dash, not {shown(text)}"
     if len(text.encode(errors="replace")) > longest:

@@ -81,7 +81,7 @@ def least_device(fs_type: t.Optional[str], encrypted: bool, options: str = "", s
 
 
 def least_array(content: int, metadata: str, data: int) -> int:
-    """Return the least capacity of the legs of an array, `data` of them for data, in which there is room for `content` MiB beside md's."""
+    """Return the least capacity of the legs of an array, `data` of them for data, which hold `content` MiB and md's metadata."""
     leg = 1
     while data * (leg - md_reserve(leg, metadata, data)) < content:
         leg += 1

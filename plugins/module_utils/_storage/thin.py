@@ -17,12 +17,12 @@ LEAST_METADATA, MOST_METADATA = 2, 16128
 """LVM's own bounds; dm-thin uses a little less than 16 GiB."""
 _BYTES_OF_CHUNK = 64
 _USUAL_METADATA = 128
-"""What LVM keeps metadata within, by larger chunks, unless it is told how large those are."""
+"""MiB that LVM limits metadata to, by making chunks larger, unless their size is given."""
 _PARTS = re.compile(r"(?:_t(?:data|meta)|-tpool|_pmspare)\Z")
 
 
 def is_chunk(size: int) -> bool:
-    """Return whether chunks may have so many KiB: dm-thin takes multiples of 64."""
+    """Return whether chunks may have `size` KiB: dm-thin takes multiples of 64."""
     return LEAST_CHUNK <= size <= LARGEST_CHUNK and size % LEAST_CHUNK == 0
 
 

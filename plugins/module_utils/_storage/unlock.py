@@ -24,13 +24,13 @@ KEYS_OF_METHODS: t.Mapping[str, tuple[str, ...]] = {
     PASSPHRASE: (),
     RECOVERY: (),
 }
-"""The methods, and the keys that each takes beside `method`."""
+"""The methods, and the keys that each takes in addition to `method`."""
 
 REQUIRED_KEYS: t.Mapping[str, tuple[str, ...]] = {KEY_FILE: ("path",), TANG: ("url", "thumbprint")}
 _ONCE = (PASSPHRASE, RECOVERY, TPM2)
 
 SECURE_BOOT_PCR = 7
-"""What the firmware measures of secure boot: whether it is on, and who may sign what starts. It stays the same over updates of kernels."""
+"""The firmware measures secure boot here: whether it is on, and whose signatures may start. It stays the same over updates of kernels."""
 _PCRS = 24
 _URL = r"https?://[A-Za-z0-9.:_~\[\]-]+(/[A-Za-z0-9.:_~/-]*)?"
 _LONGEST_URL = 2048
@@ -47,7 +47,7 @@ class Method:
     """One way to open a container.
 
     `path` is that of a key file on the host, `url` that of a Tang server, `thumbprint` the one of the key that it signs with. `pcrs` are
-    the registers of a TPM that must be as they are now; with `pin` it wants to be told a PIN as well.
+    the registers of a TPM that must be as they are now; with `pin` it wants a PIN as well.
     """
 
     kind: str
@@ -138,7 +138,7 @@ def doubles_in(methods: Sequence[Mapping[str, t.Any]]) -> Iterator[tuple[int, st
 def crypttab_key(methods: Iterable[Method]) -> str:
     """Return the key file that crypttab has to name, empty where it names none."""
     kinds = {method.kind: method for method in methods}
-    # Beside a TPM the field would name a file with a key that the TPM has sealed.
+    # With a TPM the field would name a file with a key that the TPM has sealed.
     return kinds[KEY_FILE].path if KEY_FILE in kinds and TPM2 not in kinds else ""
 
 

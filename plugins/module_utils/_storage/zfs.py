@@ -45,7 +45,7 @@ class Vdev(str, enum.Enum):
 
 
 class Part(str, enum.Enum):
-    """What a pool has devices for beside its data; the words are those of `zpool add`."""
+    """Roles of a pool's devices that hold no data; the words are those of `zpool add`."""
 
     LOG = "log"
     CACHE = "cache"
@@ -102,7 +102,7 @@ _SLOP_SHIFT, _LEAST_SLOP, _MOST_SLOP = 5, 128 * MIB, 128 * 1024 * MIB
 
 
 class Shape(t.NamedTuple):
-    """How a pool lies on its devices: so many vdevs, each of so many devices; all devices are of one size."""
+    """How a pool lies on its devices: the number of vdevs, and of devices in each; all devices have one size."""
 
     kind: Vdev
     vdevs: int
@@ -120,7 +120,7 @@ class Shape(t.NamedTuple):
 
 
 def shape_of(kind: Vdev, legs: int, vdevs: t.Optional[int] = None) -> Shape:
-    """Return how a pool lies on so many devices at most, all vdevs alike; by default mirrors are of two, and there is one raidz."""
+    """Return how a pool lies on at most `legs` devices, all vdevs alike; by default mirrors have two, and there is one raidz."""
     least = LEAST_WIDTH[kind]
     if kind is Vdev.STRIPE:
         return Shape(kind, legs, 1)
@@ -195,7 +195,7 @@ def is_dataset_name(text: str) -> bool:
 def why_no_property(name: str, value: str) -> t.Optional[str]:
     """Return what is wrong with a property of a dataset or of a whole pool, and what would be right; None for nothing."""
     if name in OWN_KEYS:
-        return f"{name} has a key of its own; write it as {OWN_KEYS[name]}, beside properties"
+        return f"{name} has a key of its own; write it as {OWN_KEYS[name]}, outside properties"
     if name in NOT_HERE:
         return f"{name} is not set here: neither volumes nor ZFS's own encryption are made"
     if name in OF_POOLS or name.startswith(_FEATURE):
@@ -232,7 +232,7 @@ LIST_POOLS = ("zpool", "list", "-H", "-o", "name,guid,health")
 
 
 STATUS_COMMANDS = (("zpool", "status", "-P"), ("zpool", "status"))
-"""The commands that say what a pool, to be named after them, lies on: OpenZFS tells whole paths when asked, zfs-fuse knows no -P."""
+"""The commands that list a pool's devices; its name follows: OpenZFS prints whole paths with -P, which zfs-fuse does not know."""
 _ROLES = {"logs": Part.LOG, "log": Part.LOG, "cache": Part.CACHE, "spares": Part.SPARE}
 
 
@@ -245,7 +245,7 @@ class Vdevs(t.NamedTuple):
 
 
 def read_status(text: str, pool: str) -> tuple[Vdevs, ...]:
-    """Return what a pool lies on from what `zpool status` says, where depth is told by indents.
+    """Return the vdevs of a pool from the output of `zpool status`, where indents show depth.
 
     Vdevs of other sections (special, dedup) hold data; their names begin with that of the section and a blank.
     """

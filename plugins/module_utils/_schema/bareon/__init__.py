@@ -4,6 +4,6 @@
 
 """Bareon's hand-written schema (`partitions`) turned into the explicit one for the disks of one host.
 
-In come the list and the facts of disk_facts; out comes the explicit schema with what the user should know of it, or every mistake.
+In come the list and the facts of disk_facts; out comes the explicit schema with warnings, or every mistake.
 In reading order: parse.py (entries, checked), disks.py (partition tables and arrays), convert.py (groups, and the schema as a whole).
 """

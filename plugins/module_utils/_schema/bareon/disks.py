@@ -4,7 +4,7 @@
 
 """The partition tables of Bareon's hand-written schema: a partition for the boot loader at the head of every disk, then the volumes.
 
-All lie in the order of the list without gaps; the one that takes what remains grows between those before and those behind it.
+All lie in the order of the list without gaps; the volume of size `remaining` fills the space between those before and behind.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _room(entry: DiskEntry, disk: Facts, mistakes: Mistakes) -> int:
 
 @dataclass(frozen=True)
 class Array:
-    """An array; its first leg says what becomes of it, as in Bareon."""
+    """An array; its first leg says what the array holds, as in Bareon."""
 
     name: str
     legs: tuple[Volume, ...]

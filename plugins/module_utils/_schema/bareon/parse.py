@@ -4,7 +4,7 @@
 
 """Bareon's hand-written schema, entry by entry: plain data -> checked entries, and everything that is wrong with it.
 
-The format is the one that Bareon's user guide calls `partitions`. Every entry is checked against the keys of its own type, so that a
+Bareon's user guide calls the format `partitions`. Every entry is checked against the keys of its own type, so that a
 message names the key that is wrong, and no mistake hides another.
 """
 
@@ -141,7 +141,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class DiskEntry:
-    """A disk, not yet found: how it is named, what may be used of it, and what lies on it."""
+    """A disk, not yet found on the host: its name, the size that may be used, and its volumes."""
 
     place: str
     id_type: str
@@ -231,7 +231,7 @@ def _parse_id(value: t.Any, place: str, mistakes: Mistakes) -> tuple[str, str]:
 def _parse_disk_size(value: t.Any, place: str, mistakes: Mistakes) -> Size:
     size = _parse_size(value, place, mistakes)
     if size.share is not None:
-        mistakes.append(f"{place}: a disk's own size is an amount, or 'remaining' for all of it; shares are for what lies on it")
+        mistakes.append(f"{place}: a disk's own size is an amount, or 'remaining' for the whole disk; shares are for its volumes")
         return REMAINING
     return size
 
@@ -266,7 +266,7 @@ def _parse_volumes(entry: Plain, kinds: tuple[str, ...], place: str, mistakes: M
 def _parse_volume(entry: t.Any, kinds: tuple[str, ...], place: str, mistakes: Mistakes) -> t.Optional[Volume]:
     kind = _checked_kind(entry, kinds, place, mistakes)
     if kind is None or kind == "lvm_meta_pool":
-        # Bareon accepts the pool and makes nothing of it either: each pv has its own room for metadata.
+        # Bareon accepts the pool and ignores it, too: each pv has its own room for metadata.
         return None
     size = _parse_size(entry.get("size"), f"{place}.size", mistakes)
     name = _parse_name(entry.get("name"), kind, f"{place}.name", mistakes)

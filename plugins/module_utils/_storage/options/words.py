@@ -60,7 +60,7 @@ def words_of(options: str) -> list[str]:
 
 
 def wanted_words(options: str) -> str:
-    """Return options as somebody takes them who knows no line that they come to: without the words that take something away."""
+    """Return options for a reader that knows no line to add them to: without the words that remove an option."""
     return ",".join(word for word in words_of(options) if not word.startswith(TAKE_AWAY)) or NOTHING
 
 

@@ -44,7 +44,7 @@ class TestMistakes:
             "schema[1]: is 'sda'; an entry is a dictionary with a type, one of disk, vg",
             "schema[2].id.type: is 'nam' (did you mean name?); known are name, path, scsi",
             "schema[2].id.value: is 7; write the name of the disk as text",
-            "schema[2].size: a disk's own size is an amount, or 'remaining' for all of it; shares are for what lies on it",
+            "schema[2].size: a disk's own size is an amount, or 'remaining' for the whole disk; shares are for its volumes",
             "schema[2].volumes[0].file_sytem: is not a key of the type partition (did you mean file_system?); known are type, size, name,"
             " partition_guid, mount, file_system, disk_label, fstab_options, fstab_enabled, keep_data, images",
             "schema[2].volumes[0].size: is missing; the type partition needs it",

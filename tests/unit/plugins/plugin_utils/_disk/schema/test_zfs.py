@@ -105,7 +105,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         "schema[1].legs: 3 is too few; 2 vdevs of mirror need 4 disks or more",
         "schema[2].legs: all is 3 here; raidz2 needs 4 disks or more",
         "schema[3].mount: is 'swap'; a zpool holds files",
-        "schema[3].properties: mountpoint has a key of its own; write it as mount, beside properties",
+        "schema[3].properties: mountpoint has a key of its own; write it as mount, outside properties",
         "schema[4].datasets[1].name: 'x' is already the name of schema[4].datasets[0]",
         "schema[4].datasets[0].mount: is '/', which is not put on ZFS here",
         "schema[4].datasets[1].mount: '/b' is already the mount point of 'b'",
