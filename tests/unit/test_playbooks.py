@@ -259,7 +259,7 @@ def test_machines_without_a_system_are_planned_from_records(tmp_path):
     (tmp_path / "mine.yml").write_text(json.dumps({"schema": [{"id": "data", "type": "partition", "mount": "/srv"}]}), encoding="utf-8")
     options = {"bareon_firmware": "uefi", "bareon_eligible": ["in_use", "usb"], "bareon_profile": "./mine.yml"}
     text = play("recorded", tmp_path, inventory=inventory, bareon_hosts="all:!here", **options)
-    assert "does not tell whether disks are in use and what is on the disks" in " ".join(text.split())
+    assert "does not say whether disks are in use and what is on the disks" in " ".join(text.split())
     plans = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "plans").iterdir()}
     assert set(plans) == set(hosts)
     assert all(plan["schema"]["parteds"] for plan in plans.values())

@@ -171,8 +171,8 @@ def test_setup_storage_makes_partitions_an_array_and_luks(host: LayoutHost) -> N
     assert set_up_storage(host, plan, hardware) == (*UUIDS, "FAI: secret: " + OPENED.format(name="secret-crypt"))
     # Types of partitions follow from what it knows to be on them.
     assert differences(host, plan, DISKS[:2], "/target") == [
-        "partition 4 (secret) is of type 0fc63daf-8483-4772-8e79-3d69d8477de4, in the plan of ca7d7ccb-63ed-4c53-861c-1742536059cc",
-        "partition 7 (exchange) is of type ebd0a0a2-b9e5-4433-87c0-68b6b72699c7, in the plan of 0fc63daf-8483-4772-8e79-3d69d8477de4",
+        "partition 4 (secret) has type 0fc63daf-8483-4772-8e79-3d69d8477de4, in the plan ca7d7ccb-63ed-4c53-861c-1742536059cc",
+        "partition 7 (exchange) has type ebd0a0a2-b9e5-4433-87c0-68b6b72699c7, in the plan 0fc63daf-8483-4772-8e79-3d69d8477de4",
     ]
 
 

@@ -21,7 +21,7 @@ def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], st
     if source is None or source["type"] != SourceType.LEDGER:
         return load_cluster(arguments, resolve)
     check_source(source)
-    # Only who keeps a ledger needs SQLAlchemy, which takes longer to load than most clusters.
+    # Only users of a ledger need SQLAlchemy, which takes longer to load than most clusters.
     from .ledger_cluster import read_cluster
 
     refuse_missing("ledger")

@@ -82,7 +82,7 @@ def world_to_cluster(world: World, aggregates: Mapping[str, t.Any] | None = None
     """Return the nodes, instances and groups of a world.
 
     `aggregates` are the groups: UUIDs or names of aggregates by the groups' names. A node in none of them is in the group REST, as are all
-    when nothing is told. Consumers with neither CPUs nor memory of a node are no instances, yet what they use is not free. Raises
+    without `aggregates`. Consumers with neither CPUs nor memory of a node are no instances, yet what they use is not free. Raises
     InputError for unknown aggregates, nodes in several of them, and a world without any node.
     """
     mistakes = Mistakes()

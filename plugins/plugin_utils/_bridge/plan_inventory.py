@@ -116,7 +116,7 @@ _LIMITS = Table("the limits", [Row(name, _Limits()) for name in CLASSES])
 
 @dataclass(frozen=True)
 class _Machine:
-    """CPUs and MiB of memory of a host or of one of its NUMA nodes; None where nothing tells."""
+    """CPUs and MiB of memory of a host or of one of its NUMA nodes; None where unknown."""
 
     cpus: int | None
     memory: int | None
@@ -135,7 +135,7 @@ def plan_to_providers(
     """Return a host as the option `providers` of the module `provider` takes it: root, NUMA nodes, volume groups, GPUs, network cards.
 
     `plan` is a plan of disk_plan. `facts` has processor_vcpus (or processor_count, processor_cores, processor_threads_per_core) and
-    memtotal_mb as Ansible gathers them; where memory is not told, `hardware` (of disk_facts; default facts.bareon_hardware) tells it.
+    memtotal_mb as Ansible gathers them; where they lack memory, `hardware` (of disk_facts; default facts.bareon_hardware) has it.
     `node` is what node_facts returns (default facts.bareon_node). `numa`, by default that of the node where it has more than one, is
     [{cpus: number or list of the kernel, such as `0-3,8-11`; memory: MiB or a size}].
     `limits` {class: {reserved, allocation_ratio, min_unit, max_unit, step_size}} holds for each provider with that class.
@@ -164,7 +164,7 @@ def plan_to_providers(
         *(_group_provider(host, group, _disk_types(disks), rules) for group in groups),
         *(_part_provider(host, part, len(nodes), rules) for part in parts),
     ]
-    # The ledger takes a fleet whole or not at all: what it would refuse of a host must not keep the others out of it.
+    # The ledger takes a fleet whole or not at all: a host that it would refuse must not keep the others out.
     for provider in providers:
         for name, entry in provider["inventories"].items():
             INVENTORY.read_nested(entry, f"{provider['name']}.{name}", mistakes)
@@ -215,7 +215,7 @@ def _check_parts(host: t.Any, parts: Sequence[_Part], mistakes: Mistakes) -> Non
 
 
 def _with_node(facts: Values, node: Values) -> Values:
-    """Return facts with what the node tells of CPUs and memory where they do not."""
+    """Return facts, with CPUs and memory of the node where they lack them."""
     counted = facts["processor_vcpus"] or facts["processor_count"]
     return {
         **facts,

@@ -37,7 +37,7 @@ class _Device:
     encrypted: bool = False
 
     def extents(self, extent: int) -> int:
-        """Return how many extents of so many MiB LVM makes of it."""
+        """Return how many extents of `extent` MiB LVM makes of the PV."""
         if self.data_legs is None:
             return lvm.pv_extents(self.size, overhead.pv_head(self.encrypted), extent)
         return lvm.pv_extents(self.size, overhead.array_pv_head(self.data_legs, self.encrypted), extent)

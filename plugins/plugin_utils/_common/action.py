@@ -37,7 +37,7 @@ _WIDTH = 79
 
 
 class Progress(t.Protocol):
-    """What common.parallel tells of its jobs; as text it is a line to show."""
+    """The progress that common.parallel reports; as text it is a line to show."""
 
     @property
     def seconds(self) -> float:

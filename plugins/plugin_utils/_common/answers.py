@@ -158,7 +158,7 @@ def _checked(data: t.Any, kinds: t.Any) -> t.Any:
 
 
 def _fits(kind: t.Any, value: t.Any) -> bool:
-    """Return whether a value is of a type, as far as the type itself tells."""
+    """Return whether a value has a type, as far as the annotation says."""
     origin = t.get_origin(kind) or kind
     if _is_open(kind):
         return True
@@ -178,7 +178,7 @@ def _first_made(parts: tuple[t.Any, ...], data: t.Any) -> t.Any:
 
 
 def written_error(error: Exception) -> t.Any:
-    """Return an exception as plain data: those that the controller tells users of as they are, of others type and text."""
+    """Return an exception as plain data: those that the controller shows to users as they are, others as type and text."""
     if isinstance(error, InputError):
         return ["mistakes", [[mistake.place, mistake.says] for mistake in error.mistakes]]
     if isinstance(error, NoSolution):

@@ -5,8 +5,8 @@
 """A Dask cluster as an executor of concurrent.futures that runs this collection's functions.
 
 The code goes to the workers as an archive with each job, since collections are no packages that could be installed there:
-nothing of it stays with the scheduler, and workers that come later get it, too. Jobs pass the scheduler as bytes, answers as
-JSON, and what is called there is a function of Python, so that it needs neither the code nor its libraries; workers need
+the scheduler keeps no code, and workers that join later get it, too. Jobs pass the scheduler as bytes, answers as
+JSON, and workers call a function of Python alone, so that the scheduler needs neither the code nor its libraries; workers need
 the libraries. No pickle of theirs is read here. Certificates for an address with `tls://` are those of Dask's own configuration.
 Dask is optional: only what asks for a cluster loads it, which takes a second.
 """
@@ -125,7 +125,7 @@ def code_archive() -> bytes:
 
 
 def archive_name(archive: bytes) -> str:
-    """Return a name that tells versions of the code apart."""
+    """Return a name that differs between versions of the code."""
     return f"{dask_worker.UNPACKED}{hashlib.sha256(archive).hexdigest()[:12]}"
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs on a worker of a Dask cluster before this collection's code is there: it unpacks the code, and calls a function of it.
+"""What runs on a worker of a Dask cluster before it has this collection's code: it unpacks the code, and calls one function.
 
 The text of this file goes to the worker with each job, so that it imports nothing of the collection, and asks for no certain
 version of Python.
@@ -53,7 +53,7 @@ def call(archive: bytes, name: str, job: bytes) -> str:
 
 
 def _make_importable(folder: str, archive: bytes) -> None:
-    """Put code at the front of where modules are found; forget another version of it, or an installed one, that was loaded."""
+    """Put code at the front of where modules are found; forget any other version that was loaded, installed ones too."""
     if not os.path.isdir(folder):
         new = f"{folder}.{uuid.uuid4().hex}"
         with zipfile.ZipFile(io.BytesIO(archive)) as files:

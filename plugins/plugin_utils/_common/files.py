@@ -112,7 +112,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _draft(path: Path, content: str | bytes, mode: int, *, lasting: bool = True) -> Iterator[Path]:
-    """Give a complete file in the folder of a path; what is left of it is removed at the end."""
+    """Give a complete file in the folder of a path, and remove it at the end if it is still there."""
     make_folder(path.parent)
     # A long name plus ours might be longer than names may be.
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")

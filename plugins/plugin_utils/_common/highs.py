@@ -52,7 +52,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search may end: at a relative gap, and after so many nodes.
+    """When a search may end: at a relative gap, and after a number of nodes.
 
     Nodes are a count, so that the same input ends at the same plan on a fast and on a slow machine. There is no limit of time.
     """
@@ -180,7 +180,7 @@ class Effort:
         self.left = most
 
     def affords(self, columns: int) -> bool:
-        """Return whether a program with so many columns can be begun; once one could not be, none can any more."""
+        """Return whether a program with `columns` can be begun; after the first refusal none can."""
         if columns > self.left:
             self.left = 0
         return self.left > 0
@@ -217,7 +217,7 @@ def maximise_with_prices(program: Program, objective: Objective) -> tuple[Solved
 def _loaded(program: Program, objective: Objective, integral: Sequence[int]) -> highspy.Highs:
     """Return HiGHS with the program in it, as one that is to be minimised.
 
-    It is made of the class below `Highs`: from 1.16 on, `Highs` prints a banner before it can be told not to, also where an answer in
+    It uses the class below `Highs`: from 1.16 on, `Highs` prints a banner before that can be switched off, also where an answer in
     JSON is expected.
     """
     highspy = libraries.highspy

@@ -27,7 +27,7 @@ def checked(
     try:
         refuse_undocumented(host_of(task_vars or {}), result, facts, discovered)
     except InputError as error:
-        # A play that goes on where a host does not answer can tell this from it.
+        # A play that continues after unreachable hosts needs to distinguish this failure from those.
         return failure(str(error)) | {
             "changed": bool(result.get("changed")),
             "foreign_facts": [mistake.place for mistake in error.mistakes],

@@ -84,7 +84,7 @@ __all__ = [
 
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "requirements.txt"
 """What the collection needs on the controller, one requirement a line, with bounds of the kinds `>=`, `<` and `!=`; `requirements-*.txt`
-beside it name what a part of the collection needs."""
+in the same folder name what a part of the collection needs."""
 
 _MODULES = {
     "alembic_migration": "alembic.runtime.migration",
@@ -199,7 +199,7 @@ def __getattr__(name: str) -> t.Any:
 
 
 def _load_driver(database: str) -> None:
-    """Load the driver of a database once, before Ansible forks; one that is missing is told of by whoever connects."""
+    """Load the driver of a database once, before Ansible forks; a missing one is reported when a task connects."""
     for part in _DRIVERS.get(re.split(r"[+:]", database, maxsplit=1)[0], ()):
         with contextlib.suppress(ImportError):
             importlib.import_module(part)
@@ -208,7 +208,7 @@ def _load_driver(database: str) -> None:
 def expect(module: str) -> None:
     """Note whether a library is there that is dear to load, and is loaded by the function that needs it.
 
-    Its version is looked at when it is loaded, since a library that is not loaded is asked at the cost of loading it.
+    Its version is checked when it is loaded, since only a loaded library knows its version.
     """
     try:
         if importlib.util.find_spec(module) is None:
@@ -274,7 +274,7 @@ def _fault(requirement: str) -> str:
 
 
 def _refuse_old(module: str) -> None:
-    """Raise ImportError when a library that is there is of a version that requirements.txt leaves out."""
+    """Raise ImportError when an installed library has a version that requirements.txt excludes."""
     requirement = _requirements(REQUIREMENTS).get(module, "")
     version = _version(module, requirement) if requirement else None
     if version is not None and not _fits(version, requirement):

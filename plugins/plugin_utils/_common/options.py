@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Ansible's own validation of a task's options would not survive, told as mistakes with places."""
+"""Mistakes, with places, in options that would crash Ansible's own validation of a task."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _look_into(options: Mapping[str, t.Any], spec: Spec, place: Place, mistakes:
 
 
 def _is_usable(value: t.Any) -> bool:
-    """Return whether a number can be computed with, also as text; of what is none at all Ansible tells."""
+    """Return whether a number can be computed with, also as text; Ansible reports values that are no numbers at all."""
     try:
         return is_number(float(value)) if isinstance(value, str) else not isinstance(value, (int, float)) or is_number(value)
     except ValueError:

@@ -4,7 +4,7 @@
 
 """Independent solves side by side, through the interface of concurrent.futures: in processes, or on a Dask cluster.
 
-    def job(task, seconds): ...                    # a function of a module, which stops by itself after so many seconds
+    def job(task, seconds): ...                    # a function of a module, which stops by itself after `seconds`
     solved = solve_each(job, {"group-1": task1, "group-2": task2}, Resources(workers=4, seconds=60), progress)
     solved["group-1"].result, solved["group-1"].finished
 
@@ -35,7 +35,7 @@ Result = t.TypeVar("Result")
 Job = Callable[[Task, t.Union[float, None]], Result]
 
 HEARTBEAT = 10.0
-"""Seconds after which progress is told although nothing has happened."""
+"""Seconds after which progress is reported although nothing has happened."""
 _ENCRYPTED = ("tls://", "wss://")
 _GRACE = 0.2
 _LEAST_GRACE = 5.0
@@ -56,7 +56,7 @@ class Resources:
     def of(cls, arguments: Mapping[str, t.Any], seconds: float | None = None) -> Resources:
         """Return what the options `scheduler`, `insecure` and `workers` say. Raises InputError for a scheduler without TLS.
 
-        Whoever can write to such a connection runs what they like on the workers, and answers in their place.
+        A client that can write to such a connection runs any code on the workers, and answers in their place.
         """
         scheduler = arguments.get("scheduler") or ""
         if scheduler and not scheduler.startswith(_ENCRYPTED) and not arguments.get("insecure"):
@@ -152,7 +152,7 @@ def _cores() -> int:
 
 
 class _Clock:
-    """Tells how much time has passed and how much a job may use."""
+    """Measures how much time has passed and how much a job may use."""
 
     def __init__(self, seconds: float | None) -> None:
         self._start = time.monotonic()
@@ -180,15 +180,15 @@ class _Clock:
 
 
 def _solve_here(
-    job: Job[Task, Result], tasks: Mapping[str, Task], clock: _Clock, tell: Callable[[Progress], None]
+    job: Job[Task, Result], tasks: Mapping[str, Task], clock: _Clock, report: Callable[[Progress], None]
 ) -> dict[str, Solved[Result]]:
     solved: dict[str, Solved[Result]] = {}
     for number, (name, task) in enumerate(tasks.items()):
-        tell(Progress(tuple(solved), (name,), len(tasks), clock.passed()))
+        report(Progress(tuple(solved), (name,), len(tasks), clock.passed()))
         begun = clock.passed()
         result = None if clock.over() else job(task, clock.share(len(tasks) - number, 1))
         solved[name] = Solved(result, clock.passed() - begun)
-    tell(Progress(tuple(solved), (), len(tasks), clock.passed()))
+    report(Progress(tuple(solved), (), len(tasks), clock.passed()))
     return solved
 
 
@@ -201,9 +201,9 @@ class _Round(t.Generic[Task, Result]):
         tasks: Mapping[str, Task],
         workers: int,
         clock: _Clock,
-        tell: Callable[[Progress], None],
+        report: Callable[[Progress], None],
     ) -> None:
-        self._job, self._tasks, self._workers, self._clock, self._tell = job, tasks, workers, clock, tell
+        self._job, self._tasks, self._workers, self._clock, self._report = job, tasks, workers, clock, report
         self._waiting = list(tasks)
         self._running: dict[Future[Result], tuple[str, float]] = {}
         self._solved: dict[str, Solved[Result]] = {}
@@ -218,7 +218,7 @@ class _Round(t.Generic[Task, Result]):
             ended, _others = wait(self._running, min(HEARTBEAT, patience or HEARTBEAT), FIRST_COMPLETED)
             for future in ended:
                 self._end(future)
-            self._tell(
+            self._report(
                 Progress(
                     tuple(self._solved), tuple(name for name, _begun in self._running.values()), len(self._tasks), self._clock.passed()
                 )

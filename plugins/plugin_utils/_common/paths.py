@@ -21,5 +21,5 @@ def why_no_path(path: str) -> str:
     except UnicodeEncodeError:
         return "must be the path of a file; it is no text"
     if len(letters) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in letters.split(b"/")):
-        return f"must be the path of a file, in which names have {_LONGEST_NAME} bytes at most, and all of it {_LONGEST_PATH}"
+        return f"must be the path of a file, with at most {_LONGEST_PATH} bytes, and at most {_LONGEST_NAME} in each name"
     return ""

@@ -56,7 +56,7 @@ def _not_plain(value: t.Any, place: Place) -> Iterator[tuple[Place, str]]:
     elif isinstance(value, datetime.date):
         yield place, f"is a date to YAML; put it in quotes ('{value}') to have it as text"
     elif value is not None and not isinstance(value, (str, int, float)) and not hasattr(value, "tolist"):
-        yield place, f"is of the type {type(value).__name__}, which is no plain data"
+        yield place, f"has type {type(value).__name__}; use strings, numbers, lists or mappings"
 
 
 def is_literal(value: t.Any) -> bool:

@@ -7,7 +7,7 @@
     with nothing_unpickled():
         ...                                        # a client of Dask, from its beginning to its end
 
-The client reads pickles in results, errors, warnings and headers, whatever serializers it is told to use. Here pickles may only hold text,
+The client reads pickles in results, errors, warnings and headers, whatever serializers are configured. Here pickles may only hold text,
 numbers, lists and mappings, and the two types that messages of Dask name. Anything else is a NotRead: no type is looked up, and no
 function is called.
 """

@@ -32,7 +32,7 @@ def without_facts(task: t.Any, task_vars: Mapping[str, t.Any]) -> dict[str, t.An
     """Return the variables of a task, templates in them not resolved, as Ansible merges them for a host without facts.
 
     Ansible has no interface for this, so its merge runs again with an empty cache of facts. Facts are in `ansible_facts`, and under their
-    names with `ansible_` where no other variable has that name: that is what an operator means who writes `ansible_memtotal_mb`.
+    names with `ansible_` where no other variable has that name: operators expect that of `ansible_memtotal_mb`.
     """
     manager = task_vars["hostvars"]._variable_manager
     host = manager._inventory.get_host(task_vars["inventory_hostname"])

@@ -4,11 +4,11 @@
 
 """Disk planning: from a dynamic schema and the facts of a machine to exact sizes and a static schema.
 
-In comes plain data: a schema as people write it, and hardware as disk_facts tells it. Out goes a plan as plain data, or the
+In comes plain data: a schema as people write it, and hardware as disk_facts returns it. Out goes a plan as plain data, or the
 constraints that conflict and by how many MiB. The packages go from left to right: schema (parse), problem (what the solvers see),
-fair and ordered (solve), static (convert), render (show). Beside them stand recorded (hardware that others know), installer (plans
-in others' words) and drift (what has become of plans). Read model.py (the words), then planner.py, which calls them in this order, once
+fair and ordered (solve), static (convert), render (show). The others are recorded (hardware that other tools know), installer (plans
+for other installers) and drift (plans compared with hosts). Read model.py (the words), then planner.py, which calls these in order, once
 for all machines alike; learnt.py keeps what it learns of them, for other processes as well. known_hardware.py has what is known of
-hosts, fleet.py tells of their plans, and plan_files.py writes them; warm_up.py plans once before Ansible forks. After "High level
+hosts, fleet.py summarises their plans, and plan_files.py writes them; warm_up.py plans once before Ansible forks. After "High level
 architecture" (seed 000). Sizes are whole MiB.
 """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is told of the plans of many hosts: tables, warnings that each stand there once, and why some have no plan."""
+"""The report on the plans of many hosts: tables, each warning once, and why some hosts have no plan."""
 
 from __future__ import annotations
 

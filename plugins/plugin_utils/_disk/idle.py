@@ -4,7 +4,7 @@
 
 """Disks on which a profile puts nothing, and the override that would use them.
 
-Who wrote a schema for a machine knows which disks it leaves; the author of a profile never saw the machine.
+The author of a schema for a machine knows which disks it leaves; the author of a profile never saw the machine.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _selection(sources: Sequence[_Source], disks: Sequence[Disk]) -> str | None:
     """Return the shortest expression that gives exactly these disks; None where there is none."""
     ids = {disk.id for disk in disks}
     for source, tests in _selections(sources, disks):
-        # What the expression means is looked at here, as to evaluate it costs some hundred times as much.
+        # Tests stand for the expression here, as to evaluate it costs some hundred times as much.
         if {disk["id"] for disk in source[1] if all(test.holds(disk) for test in tests)} == ids:
             which = f".where({' and '.join(test.text for test in tests)})" if tests else ""
             return f"yaql={source[0]}{which}"

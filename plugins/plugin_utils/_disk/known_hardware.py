@@ -28,7 +28,7 @@ def known_hardware(variables: Mapping[str, t.Any], template: Callable[[t.Any], t
 
 
 def present_hardware(variables: Mapping[str, t.Any], template: Callable[[t.Any], t.Any]) -> t.Any:
-    """Return what was gathered of a host's hardware or, else, what the user says of it; None without either."""
+    """Return the gathered facts of a host's hardware or, else, the user's variables; None without either."""
     facts = _gathered(variables)
     return _said(variables, template) if facts is None else facts
 

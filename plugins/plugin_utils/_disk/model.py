@@ -184,7 +184,7 @@ class Space:
     boot: bool = False
     encrypt: bool = False
     unlock: tuple[Method, ...] = ()
-    """What is to open it, if it or its vg is encrypted; empty where nothing is said of it."""
+    """The unlock methods, if it or its vg is encrypted; empty if the schema has none."""
     keep_data: bool = False
     copy_of: str | None = None
     """Of one of several that are alike and on disks of their own: the id that the schema has for all of them."""
@@ -266,7 +266,7 @@ class Piece:
     """What one space takes of one disk: positions in Schema.spaces and Hardware.disks, MiB of the disk.
 
     For an lv in a vg there is no piece: its vg has the pieces (the PV partitions). `start` is where a piece must begin
-    (MiB from the start of the disk) because its data is kept there; None for what is made anew.
+    (MiB from the start of the disk) because its data is kept there; None for a new piece.
     """
 
     space: int

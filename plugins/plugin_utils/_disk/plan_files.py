@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plans as files on the controller, one for each host: what would change in a folder, and the writing of it.
+"""Plans as files on the controller, one for each host: what would change in a folder, and the writing.
 
     files = plan_files(Path("layouts"), {"web1": plan})
     write(files)
@@ -72,7 +72,7 @@ def write(files: Sequence[PlanFile]) -> None:
 
 
 def to_plain(files: Sequence[PlanFile]) -> dict[str, t.Any]:
-    """Return what a task tells of files instead of the plans in them."""
+    """Return what a task reports of files instead of the plans in them."""
     return {
         "digests": {file.host: file.digest for file in files},
         "written": [file.host for file in files if file.changes],

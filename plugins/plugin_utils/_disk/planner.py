@@ -247,7 +247,7 @@ def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
 
 
 def _untold_preferences(schema: Schema) -> Iterator[str]:
-    """Give a warning for every group with volumes that like other disks best than it does: LVM is not told where they are to lie."""
+    """Warn of every group whose volumes prefer other disks than the group: LVM chooses where in the group volumes lie."""
     arrays = {space.id for space in schema.spaces if space.type is SpaceType.RAID}
     for group in schema.spaces:
         preferring = [
@@ -259,7 +259,7 @@ def _untold_preferences(schema: Schema) -> Iterator[str]:
         if preferring and not arrays & set(group.contains):
             names = listed(preferring)
             yield (
-                f"{group.id}: the disks and sizes of the plan follow best_with_disks of {names}, but LVM is not told of it and puts volumes"
+                f"{group.id}: the disks and sizes of the plan follow best_with_disks of {names}, but LVM puts volumes"
                 f" anywhere in {group.id}; set it on {group.id}, or put {names} into another vg"
             )
 
@@ -470,7 +470,7 @@ def _mixed_blocks(hardware: Hardware, solved: _Solved) -> list[str]:
         blocks.setdefault(piece.space, set()).add(hardware.disks[piece.disk].logical_block)
     return [
         f"{solved.schema.spaces[position].id}: its disks have logical blocks of {listed([str(size) for size in sorted(sizes)])} bytes,"
-        " which LVM only joins when told to; keep them apart with disks or best_with_disks and logical_block"
+        " which LVM only joins with a special option; keep them apart with disks or best_with_disks and logical_block"
         for position, sizes in blocks.items()
         if solved.schema.spaces[position].type is SpaceType.VOLUME_GROUP and len(sizes) > 1
     ] + list(_larger_blocks(solved.schema, blocks))

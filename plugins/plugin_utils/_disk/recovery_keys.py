@@ -191,7 +191,7 @@ def _created(needed: Sequence[str], waiting: Mapping[str, str], slots: Mapping[s
 
 
 def _checked(result: Plain, asked: Sequence[str]) -> Plain:
-    """Return the result of the module with all that the controller reads of it; raises Refused where the host cannot have been asked."""
+    """Return the module's result with all that the controller reads; raises Refused for answers to other questions."""
     needed, slots = result.get("recovery_needed", []), result.get("recovery_slots", {})
     added, keys = result.get("added", {}), result.get("recovery_keys")
     if keys is not None or "recovery_key_files" in result:

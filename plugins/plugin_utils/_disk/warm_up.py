@@ -5,7 +5,7 @@
 """Plan once before Ansible forks a worker per host, so that no worker has the costs of a first time.
 
 What a process does first is dear: files are read, expressions parsed, caches of classes and patterns filled, Python's bytecode
-adapted to its operands. Workers are copies of the process that has imported the action, so they begin with all of it done.
+adapted to its operands. Workers are copies of the process that has imported the action, so they begin warm.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 What is seen at first sight, or adds up to too much (`shortage`), needs no program. For the rest a deletion filter (Chinneck,
 Dravnieks 1991) leaves out block after block of names as long as what is left still contradicts itself, which mostly quick proofs and
-rules tell (`place`). What is needed of disks or pieces that are alike need not be asked of each. All limits are counts.
+rules decide (`place`). What is needed of disks or pieces that are alike need not be asked of each. All limits are counts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def minimal_conflict(problem: Problem, sums: Sums | None = None) -> tuple[list[s
 
 
 def _may_hide_another(problem: Problem, summed: Sequence[str]) -> bool:
-    """Tell whether a few of what adds up to too much may be too much by themselves: legs lie apart, one name may be on many disks."""
+    """Return whether a few of what adds up to too much may be too much by themselves: legs lie apart, one name may be on many disks."""
     names = [demand.name for demand in problem.demands if f"min:{demand.name}" in summed]
     return len(set(names)) < len(names) or any(name.startswith("legs:") for name in summed)
 
@@ -98,7 +98,7 @@ class _Filter:
         return kind != "min", max(least, default=0)
 
     def _suspected(self) -> set[str]:
-        """Return the names of those who prove quickly that there is no placement; empty when nobody does."""
+        """Return the names whose demands prove quickly that there is no placement; empty without such a proof."""
         problem = self._problem
         blamed = Search(problem).impossible([demand.low for demand in problem.demands])
         owners = {problem.demands[at].name for at in blamed}
@@ -176,7 +176,7 @@ class _Filter:
         return found
 
     def _contradict(self, kept: set[str]) -> bool:
-        """Tell whether the kept constraints are proven to contradict each other."""
+        """Return whether the kept constraints are proven to contradict each other."""
         if self._by_program:
             return self._contradict_by_program(kept)
         reduced = reduced_to(self._problem, kept)
@@ -260,7 +260,7 @@ def _still_needs(problem: Problem, demand: Demand, kept: Container[str]) -> bool
 
 
 def _may_be_cut(pool: Pool) -> bool:
-    """Tell whether a pool is no vg, but a space that may be cut in pieces."""
+    """Return whether a pool is no vg, but a space that may be cut in pieces."""
     return pool.metadata_size == 0 and pool.extent_size == 1
 
 

@@ -66,7 +66,7 @@ def _others_need(problem: Problem, constraints: Sequence[str], short: int | None
     needs = {name: _least_of(problem, name) for name in (*blamed, *others)}
     if not others or sum(needs.values()) - room != short:
         return []
-    return [f"besides, the minimums of {listed(list(others), _FEW)} take {sum(needs[name] for name in others)} MiB"]
+    return [f"in addition, the minimums of {listed(list(others), _FEW)} take {sum(needs[name] for name in others)} MiB"]
 
 
 def _without_disks(problem: Problem) -> Reason | None:
@@ -126,7 +126,7 @@ def _message(problem: Problem, name: str) -> str:
 
 
 def _others(problem: Problem, name: str) -> str:
-    """Return whom a space shares no disk with, or lies with."""
+    """Return the spaces that a space shares no disk with, or lies with."""
     return listed([relation.other_name for relation in problem.relations if relation.constraint == name], _FEW)
 
 
@@ -145,7 +145,8 @@ def _disk_message(problem: Problem, disk: str) -> str:
         in_extents = sum(lvm.pv_extents(area.size, min(only), extent) * extent for area in problem.areas if area.disk == position)
         return f"disk {disk} holds {in_extents} MiB in extents ({free} MiB without its partition table)"
     kept = [(name, piece.size) for name, piece in zip(problem.kept_names, problem.kept) if piece.disk == position]
-    kept_words = f" beside {listed([name for name, _size in kept])} ({sum(size for _name, size in kept)} MiB), which stays" if kept else ""
+    stays = f"{listed([name for name, _size in kept])} ({sum(size for _name, size in kept)} MiB)"
+    kept_words = f" in addition to {stays}, which stays" if kept else ""
     return f"disk {disk} holds {free} MiB{kept_words}"
 
 

@@ -27,7 +27,7 @@ _TIE = 1e-7
 _NODES = 50
 _MOST_COLUMNS = 100
 _MOST_MIB = 2**40
-"""An EiB. HiGHS counts in floating point: with larger numbers it no longer tells single MiB apart, and may not come to an end."""
+"""An EiB. HiGHS counts in floating point: with larger numbers it no longer distinguishes single MiB, and may not end."""
 _ROUNDS = 6
 _FEW = 4
 _NEARLY = 1.001
@@ -37,7 +37,7 @@ _LIMITS = Limits(gap=0.0, nodes=_NODES)
 
 @dataclass(frozen=True)
 class Change:
-    """MiB by the name of a minimum or by disk that are enough; `proven` tells whether no less in sum would do."""
+    """MiB by the name of a minimum or by disk that are enough; `proven` says whether no smaller sum is enough."""
 
     mib: Mapping[str, int]
     proven: bool = True
@@ -48,7 +48,7 @@ def least_to_give_up(
 ) -> Change | None:
     """Return the MiB by which minimums must be lowered at least, by name of the minimum; None when that does not help.
 
-    Of equal ways the one that lowers most of the blamed minimums. `most` has the MiB by which some may be lowered at most.
+    Of equal changes it prefers those to blamed minimums. `most` has the MiB by which some may be lowered at most.
     """
     most = most or {}
     if not most and is_divisible(problem):
@@ -64,7 +64,7 @@ def least_to_give_up(
         return None
     units = {name: math.ceil(relaxed[0].values[column] - _NOISE) for name, (column, _unit) in model.given_up.items()}
     found = {name: count * model.given_up[name][1] for name, count in units.items() if count}
-    # It is a sum of so many MiB each.
+    # The sum is a multiple of the units' common divisor.
     step = math.gcd(*(unit for _column, unit in model.given_up.values())) or 1
     least = math.ceil((-relaxed[0].objective / (1.0 + _TIE) - _NOISE) / step) * step
     if not can_squeeze(problem) and sum(found.values()) <= least and _fits(problem, found, {}):
@@ -164,7 +164,7 @@ def _of_disks(problem: Problem, mib: Mapping[int, int], proven: bool) -> Change:
 
 
 def _is_large(problem: Problem) -> bool:
-    """Tell whether the least for whole pieces would take too many nodes, or numbers that are too large."""
+    """Return whether the least for whole pieces would take too many nodes, or numbers that are too large."""
     largest = max((demand.lo for demand in problem.demands), default=0), max((area.size for area in problem.areas), default=0)
     return max(largest) > _MOST_MIB or sum(len(demand.areas) for demand in problem.demands) > _MOST_COLUMNS
 
@@ -267,7 +267,7 @@ class _AllBut(Container[str]):
 def _fits(
     problem: Problem, given_up: Mapping[str, int], grown: Mapping[int, int], where: Mapping[int, tuple[int, ...]] | None = None
 ) -> bool:
-    """Tell whether there is a plan when minimums are lower by so many MiB, and disks larger; with some demands on certain areas."""
+    """Return whether there is a plan when minimums are lower and disks larger by `given_up` MiB; with some demands on certain areas."""
     less = [given_up.get(f"min:{demand.name}", 0) if demand.space is not None else 0 for demand in problem.demands]
     demands = [
         replace(demand, lo=max(0, demand.lo - less[at]), areas=(where or {}).get(at, demand.areas))

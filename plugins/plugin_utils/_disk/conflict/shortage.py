@@ -17,7 +17,7 @@ from ..problem.model import Kind, Problem
 
 
 class Sums:
-    """Minimums by the set of areas that they may use, and areas by who may use them."""
+    """Minimums by the set of areas that they may use, and areas by the demands that may use them."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -139,7 +139,7 @@ def summed_conflict(sums: Sums) -> list[str]:
 
 
 def is_divisible(problem: Problem) -> bool:
-    """Tell whether a minimum cut says exactly what is short: nothing but volumes, and one vg at most on every disk."""
+    """Return whether a minimum cut says exactly what is short: nothing but volumes, and one vg at most on every disk."""
     contradictory = any(demand.high is not None and demand.high < demand.low for demand in problem.demands)
     if contradictory or problem.boot_partitions or problem.relations or any(demand.kind is not Kind.VOLUME for demand in problem.demands):
         return False

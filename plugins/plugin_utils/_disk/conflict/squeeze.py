@@ -143,7 +143,7 @@ class _Squeeze:
 
 
 def in_order(problem: Problem, units: Sequence[int], last: Collection[int] = (), first: Collection[int] = ()) -> list[int]:
-    """Return whole demands: who has least choice, what is largest; some of them (positions) before or after all others."""
+    """Return whole demands: least choice first, then the largest; some of them (positions) before or after all others."""
     solid = [at for at, demand in enumerate(problem.demands) if demand.kind is not Kind.VOLUME]
 
     def place(at: int) -> tuple[bool, bool, float, int, int]:

@@ -112,7 +112,7 @@ def _partitions(disk_id: str, planned: list[Plain], disk: Plain, known: _Plan, r
             yield Finding(disk_id, State.DIFFERS, f"{what} begins at {there['start']} MiB, in the plan at {part['begin']}")
         yield from _made_size(disk_id, what, part["end"] - part["begin"], there["size"])
         if there.get("type") and part.get("guid") and str(there["type"]).lower() != str(part["guid"]).lower():
-            yield Finding(disk_id, State.DIFFERS, f"{what} is of type {there['type']}, in the plan of {part['guid']}")
+            yield Finding(disk_id, State.DIFFERS, f"{what} has type {there['type']}, in the plan {part['guid']}")
         yield from _content(disk_id, what, part["name"], there, known, root)
     for part in present:
         if id(part) not in seen:
@@ -121,7 +121,7 @@ def _partitions(disk_id: str, planned: list[Plain], disk: Plain, known: _Plan, r
 
 
 def _content(place: str, what: str, device: str, there: Plain, known: _Plan, root: str) -> Iterator[Finding]:
-    """Compare what lies on a device; facts that do not tell of it say nothing."""
+    """Compare what lies on a device; facts without contents give no finding."""
     wanted = known.content.get(device)
     if wanted is not None and "fs_type" in there and there["fs_type"] != wanted:
         yield Finding(place, State.DIFFERS, f"{what} holds {there['fs_type'] or 'nothing'}, in the plan {wanted}")
@@ -143,7 +143,7 @@ def _content(place: str, what: str, device: str, there: Plain, known: _Plan, roo
 
 
 def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Finding]:
-    """Compare arrays and volumes, where the facts tell of what is built on disks at all."""
+    """Compare arrays and volumes, where the facts have holders of disks at all."""
     listed = [disk["holders"] for disk in facts["disks"] if "holders" in disk]
     if not listed:
         return
@@ -183,7 +183,7 @@ def _volumes(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -
 
 
 def _caches(schema: Plain, present: Mapping[tuple[t.Any, t.Any], Plain]) -> Iterator[Finding]:
-    """Compare which active volumes have a cache; how it caches no facts tell."""
+    """Compare which active volumes have a cache; facts do not have its mode."""
     planned = {(one["vgname"], cache.volume_of(one["name"])): one for one in schema.get("caches") or ()}
     for where, one in planned.items():
         origin = present.get((one["vgname"], one["origin"]))

@@ -36,7 +36,7 @@ class Folder:
         except ValueError as error:
             raise InputError([Mistake(option, f"is no path: {error}")]) from None
         self._files = {name.removesuffix(".json"): folder / name for name in names}
-        # What a cache has written is newer than a file that another version of Ansible left beside it.
+        # A cache's own file is newer than one that another version of Ansible left for the same host.
         self._files |= {found["host"]: folder / name for name in names if (found := _NAME.fullmatch(name)) and found["cache"]}
 
     @property

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ZFS pools of a plan against those that a host has imported, where its facts tell of them."""
+"""The ZFS pools of a plan against those that a host has imported, where its facts have pools."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who stays poor, where that is open: the choice that lets most others rise.
+"""Which demands stay poor, where that is open: the choice that lets most others rise.
 
-A plan is better than another by its sorted levels, whoever has them: beside one that is as poor as somebody must be, the rest
-may reach more if it is another one. A program chooses a *step* for every demand (a size out of a few), so that no more are
-poor than were, within the room that sets of areas have. What it chooses is tried. Who is in each other's way then says
+A plan is better than another by its sorted levels, whichever demands have them: if one demand must stay poor, the rest
+may reach more if another demand is the poor one. A program chooses a *step* for every demand (a size out of a few), so that no more are
+poor than were, within the room that sets of areas have. What it chooses is tried. The demands that conflict then say
 which steps cannot come together, or prices say it of many at once, and it chooses again: logic-based Benders decomposition
 (Hooker and Ottosson 2003). When nothing is left to choose, it is proven that nobody could rise.
 """
@@ -26,7 +26,7 @@ from ..problem.model import Demand, Kind, Problem
 
 _NODES = 50
 _FEW_COLUMNS = 50
-"""So many that the choice is the same on all versions of HiGHS; beyond, there are too many rounds of it."""
+"""Up to this number the choice is the same on all versions of HiGHS; beyond, it takes too many rounds."""
 _KEPT = 0.999
 _MOST_KEPT = 32.0
 _COARSE = 4096
@@ -60,7 +60,7 @@ class Rank:
 
 
 def rising(demands: Sequence[int], levels: Sequence[float], level: float, wanted: float, height: float) -> Rank:
-    """Return that one less than now is below `wanted`, the others reach `height`, and nobody pays for it who is poorer than `level`."""
+    """Return that one less than now is below `wanted`, the others reach `height`, and no demand poorer than `level` pays."""
     poor = sorted(min(own, level) for own in levels if own < wanted)
     heights, below = _steps(poor)
     return Rank(tuple(demands), (*heights, height), (*below, max(0, len(poor) - 1)) if heights else ())
@@ -97,7 +97,7 @@ def at_level(demand: Demand, level: float) -> int:
 
 
 def reaches(demand: Demand, level: float) -> bool:
-    """Tell whether the maximum of a demand lets it reach a level."""
+    """Return whether the maximum of a demand lets it reach a level."""
     return demand.high is None or demand.high * demand.unit >= level * demand.weight * _KEPT
 
 
@@ -120,7 +120,7 @@ class Exchange:
             self._price(prices)
 
     def forbid(self, units: Sequence[int], blamed: frozenset[int], prices: Prices | None = None) -> bool:
-        """Rule out that all who are blamed have as much as they had, or what prices say; False when that rules out everything."""
+        """Rule out that all blamed demands have as much as they had, or what prices say; False when that rules out everything."""
         if prices is not None and prices.forbid(units):
             self._price(prices)
             return True
@@ -154,7 +154,7 @@ class Exchange:
         return self._fixed[at] if steps is None else steps[0][1] if steps else -1
 
     def exhausted(self) -> bool:
-        """Tell whether it is proven that nothing is left to choose."""
+        """Return whether it is proven that nothing is left to choose."""
         try:
             return self._choose() is None
         except Undecided:
@@ -236,7 +236,7 @@ class Exchange:
         for solid, legs, room in bounds.counts():
             own = np.flatnonzero(np.isin(owner, solid) & (units > 0))
             for size in np.unique(units[own])[-_MOST_SIZES:].tolist():
-                # So many times as large as this counts as so many.
+                # A piece N times as large counts as N.
                 pieces = units[own] // size * legs[owner[own]]
                 held = int((room // size).sum()) - int((others[solid] // size * legs[solid]).sum())
                 if int((most[solid] // size * legs[solid]).sum()) > held:
@@ -265,10 +265,10 @@ class Exchange:
         return units
 
     def roomier(self) -> Problem:
-        """Return the problem with as much more room everywhere as can be saved there by who stays poor.
+        """Return the problem with as much more room everywhere as demands that stay poor can save there.
 
-        What has no placement `at_best` even there has none, whoever stays poor. If N of those on an area may be below a height
-        beside all that cannot reach it, its heaviest N save most there (summed over heights).
+        What has no placement `at_best` even there has none, whichever demands stay poor. If N of those on an area may be below a
+        height with all that cannot reach it, its heaviest N save most there (summed over heights).
         """
         problem = self._problem
         on_area, on_pool = [0.0] * len(problem.areas), [0.0] * len(problem.pools)
@@ -299,7 +299,7 @@ class Exchange:
         ]
 
     def _who_is_on(self, place: Rank) -> list[list[tuple[int, float]]]:
-        """Return by area who may take room there, and MiB by level."""
+        """Return by area the demands that may take room there, and MiB by level."""
         problem = self._problem
         on: list[list[tuple[int, float]]] = [[] for _area in problem.areas]
         for at in place.demands:

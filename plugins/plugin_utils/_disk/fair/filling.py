@@ -87,7 +87,7 @@ class _Filling:
         self._most = [FREE if demand.high is None else float(demand.high) for demand in self._problem.demands]
 
     def grow(self, turn: GrowthOrder) -> None:
-        """Raise everything whose turn it is until all of it is blocked."""
+        """Raise everything whose turn it is until everything is blocked."""
         if turn is GrowthOrder.LEFTOVER and self._off:
             self._off.clear()
             self._built = None
@@ -122,7 +122,7 @@ class _Filling:
         self._placement, self._built = Placement(self._placement.areas_of_demand, pvs, self._placement.boot_partitions), None
         if counted:
             return True
-        # Metadata in full takes more than the share of it that was counted so far.
+        # Metadata in full takes more than the share that was counted so far.
         self._forget_sizes()
         if maximise_with_prices(self._program().program, {}) is None:
             return False

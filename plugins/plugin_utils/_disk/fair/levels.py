@@ -86,7 +86,7 @@ def _settle_preferences(problem: Problem) -> tuple[Search, Placement | None] | N
 
 
 def grows(demand: Demand, turn: GrowthOrder) -> bool:
-    """Tell whether a demand grows in that turn."""
+    """Return whether a demand grows in that turn."""
     return demand.growth_order is turn and demand.high != demand.low
 
 
@@ -138,7 +138,7 @@ class _Levels:
         return plan
 
     def _to_raise(self, plan: Plan, turn: GrowthOrder) -> list[float]:
-        """Return the levels of all that could grow, and of those that are full but in the place of somebody poorer who could pass them."""
+        """Return the levels of all that could grow, and of those that are full but in the place of a poorer demand that could pass them."""
         rising = self._rising(plan, turn)
         if not rising:
             return []
@@ -160,7 +160,7 @@ class _Levels:
         return self._growing[turn] if plan is None else self._growing[turn] - plan.stays_behind
 
     def _raised(self, plan: Plan, turn: GrowthOrder, level: float) -> Plan | None:
-        """Return a plan in which more than now reach a level a percent higher, beside all that are poorer; None when none is found."""
+        """Return a plan in which more than now reach a level a percent higher, with all that are poorer; None when none is found."""
         wanted = max(level * _STEP, level + _LEAST_STEP)
         answer, units = Answer(), self._sizes_at(wanted, turn, plan, level)
         stuck = self._stuck(plan, turn, wanted)
@@ -202,7 +202,7 @@ class _Levels:
         return sum(_level(self._problem.demands[at], plan.sizes.units[at]) < wanted for at in self._taking_part(plan, turn))
 
     def _raised_alone(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Plan | None:
-        """Return a plan in which one of the poorest rises with all who are richer; None when no rule finds one."""
+        """Return a plan in which one of the poorest rises with all that are richer; None when no rule finds one."""
         poorest = [at for at, own in self._rising(plan, turn).items() if level <= own <= wanted]
         for riser in poorest if len(poorest) > 1 else ():
             units = self._sizes_at(wanted, turn, plan, level)
@@ -234,7 +234,7 @@ class _Levels:
         return (found[0] if found else None), sure
 
     def _exchange(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float, height: float) -> Exchange:
-        """Return the choice of who stays below a height when one less than now may be below `wanted`."""
+        """Return the choice of demands that stay below a height when one less than now may be below `wanted`."""
         units = plan.sizes.units
         ranks = []
         for each in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
@@ -247,7 +247,7 @@ class _Levels:
         return Exchange(self._problem, self._search, [demand.low for demand in self._problem.demands], ranks)
 
     def _leave_open(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> None:
-        """Note who could have more, and how much more the quick proofs leave possible."""
+        """Note which demands could have more, and how much more the quick proofs leave possible."""
 
         def possible(height: float) -> bool:
             exchange = self._exchange(plan, turn, level, wanted, height)
@@ -324,7 +324,7 @@ def _levels(problem: Problem, sizes: Sizes, turn: GrowthOrder) -> tuple[float, .
 
 
 def is_better(one: Plan, other: Plan) -> bool:
-    """Tell whether one plan is better: by preferences, by the first level that differs, by what is in use."""
+    """Return whether one plan is better: by preferences, by the first level that differs, by what is in use."""
     if one.off != other.off:
         return one.off < other.off
     for mine, yours in zip(one.levels, other.levels):

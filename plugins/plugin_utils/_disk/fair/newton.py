@@ -29,7 +29,7 @@ _STEPS = 200
 
 
 def is_plain(problem: Problem) -> bool:
-    """Tell whether every vg lies on areas that it likes alike, or on one array without a maximum, and all count in the same extents."""
+    """Return whether every vg lies on areas that it likes alike, or on one array without a maximum, and all count in the same extents."""
     one_tier = all(len(pool.preferred) <= 1 for pool in problem.pools)
     same_extents = len({pool.extent_size for pool in problem.pools}) <= 1
     carriers = [problem.demands[array] for pool in problem.pools for array in pool.arrays]
@@ -123,7 +123,7 @@ class _Filling:
         self._open_to = [sum(1 << number for number, kind in enumerate(self._kinds) if kind >> row & 1) for row in range(len(self._rows))]
 
     def fits(self) -> bool:
-        """Tell whether the minimums fit."""
+        """Return whether the minimums fit."""
         if (self._low > self._high).any():
             return False
         return self._violated(self._size, self._still()) is None
@@ -199,7 +199,7 @@ class _Filling:
         return excess, float(self._slopes(sizes, slopes)[pools].sum()) + sum(float(slope[own].sum()) for own in areas)
 
     def grow(self, turn: GrowthOrder) -> None:
-        """Raise everything whose turn it is until all of it is blocked."""
+        """Raise everything whose turn it is until everything is blocked."""
         demands = self._problem.demands
         active = [
             at
@@ -237,7 +237,7 @@ class _Filling:
         return level, sizes
 
     def _stuck(self, sizes: Floats) -> npt.NDArray[np.bool_]:
-        """Return who cannot grow at these sizes because an area, a pool's maximum or a set of pools and areas is full."""
+        """Return the demands that cannot grow at these sizes because an area, a pool's maximum or a set of pools and areas is full."""
         load, _slope = self._loads(sizes, self._still())
         full = self._capacity - load <= _SLACK * 10
         stuck = np.asarray((self._on[full] > 0).any(axis=0)) if full.any() else np.zeros(len(sizes), dtype=bool)
@@ -256,7 +256,7 @@ class _Filling:
         if not self._divided:
             return stuck
         transport, _short = self._flow(sizes, load)
-        # Rounding leaves crumbs on both sides of a full set; who can grow places more than these.
+        # Rounding leaves crumbs on both sides of a full set; a demand that can grow places more than these.
         crumbs = int(_SLACK * 20 * 1e6) * (1 + len(self._kinds)) + 1
         for row, positions in enumerate(self._rows):
             if transport.push(row, crumbs) < crumbs:
@@ -275,7 +275,7 @@ class _Filling:
                 stuck[list(pool.volumes)] = True
 
     def gains_by_closing(self) -> bool:
-        """Tell whether giving up unused PVs frees metadata, or lets pools grow off what they prefer."""
+        """Return whether giving up unused PVs frees metadata, or lets pools grow off what they prefer."""
         return any(self._problem.pools[position].metadata_size or self._problem.pools[position].preferred for position in self._divided)
 
     def close_unused_pvs(self) -> None:

@@ -21,7 +21,7 @@ _ROUNDS = 64
 def round_targets(problem: Problem, placement: Placement, targets: Targets, left: Sequence[int], lost: Sequence[int]) -> Sizes | None:
     """Return whole sizes close to the targets; None when the parts cannot hold the minimums in whole units.
 
-    `left` is MiB by area beside the boot_partitions, `lost` MiB by demand that an array cannot give to its pool.
+    `left` is MiB by area that boot_partitions leave, `lost` MiB by demand that an array cannot give to its pool.
     """
     rounding = _Rounding(problem, placement, targets, left, lost)
     if not rounding.cover_pools():
@@ -84,7 +84,7 @@ class _Rounding:
         return self.cover_pools()
 
     def hand_out(self) -> None:
-        """Give what is left step by step: who grows first, then whom rounding has cost most, then schema order."""
+        """Give what is left step by step: by growth order, then to the demand that rounding has cost most, then in schema order."""
         for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL, GrowthOrder.LEFTOVER):
             growing = [at for at, demand in enumerate(self._problem.demands) if demand.growth_order is turn]
             for _round in range(_ROUNDS):
@@ -170,7 +170,7 @@ class _Rounding:
         able = [at for at in self._problem.pools[pool].volumes if self._units[at] > self._problem.demands[at].low]
         if not able:
             return False
-        # Whom rounding has cost least so far gives next, so that equals stay equal to within a step.
+        # The demand that rounding has cost least so far gives next, so that equals stay equal to within a step.
         loser = min(able, key=lambda at: (self._problem.demands[at].growth_order is not GrowthOrder.LEFTOVER, self._shortfall(at), -at))
         self._units[loser] -= 1
         return True

@@ -75,7 +75,7 @@ def growth_by_place(problem: Problem, placement: Placement) -> Problem:
 
 
 def room(problem: Problem, placement: Placement) -> list[int]:
-    """Return how much of every area is left beside the boot partitions (MiB; negative when they do not fit)."""
+    """Return how much of every area the boot partitions leave (MiB; negative when they do not fit)."""
     left = [area.size for area in problem.areas]
     for boot_partition, areas in zip(problem.boot_partitions, placement.boot_partitions):
         sizes = dict(boot_partition.sizes)

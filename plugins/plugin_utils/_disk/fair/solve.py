@@ -104,7 +104,7 @@ def _demand_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list
 
 
 def _part_pieces(problem: Problem, sizes: Sizes) -> list[tuple[int, Piece]]:
-    """Return PVs and parts; the last PV of an area takes what is less than an extent, so that nothing lies idle beside it."""
+    """Return PVs and parts; the last PV of an area takes what is less than an extent, so that nothing lies idle behind it."""
     merged: dict[tuple[int, int], int] = {}
     last: dict[int, tuple[int, int]] = {}
     for (position, area), units in sizes.pvs.items():

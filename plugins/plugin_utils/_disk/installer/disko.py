@@ -42,7 +42,7 @@ _RESERVED = frozenset({"assert", "else", "if", "in", "inherit", "let", "or", "re
 _INDENT = "  "
 _IN_MIB = ("quota", "reservation")
 _IN_LINKS = "#+-.:=@_"
-"""What stands in links of udev as it is, beside letters and digits."""
+"""Characters that links of udev keep, in addition to letters and digits."""
 
 
 def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:

@@ -19,7 +19,7 @@ _DURABLE = (BY_ID, BY_PATH, MAPPER)
 
 
 def with_durable_names(layout: Layout, hardware: t.Any) -> Layout:
-    """Return the layout; `hardware` (may be None) tells durable names of disks where the schema has none."""
+    """Return the layout; `hardware` (may be None) has durable names of disks where the schema has none."""
     disks = tuple(_disk(disk, hardware) for disk in layout.disks)
     nodes = {
         before.device: after.device

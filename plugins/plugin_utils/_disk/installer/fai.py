@@ -37,7 +37,7 @@ _BIOS_BOOT_SIZE = 1
 _SHELL_READS = re.compile(r"[^\w@%+=:,./^\s-]|(?:^|\s)~", re.ASCII)
 """What a shell takes for more than a letter of a word; setup-storage runs its commands in one, with names and options as they are."""
 _OVERHEAD = 100
-"""setup-storage takes one part in so many of a volume group for overhead, and refuses volumes that need it."""
+"""setup-storage takes this fraction (1/N) of a volume group for overhead, and refuses volumes that need it."""
 
 
 def write(layout: Layout, losses: Losses, *, passphrase: str | None) -> str:
@@ -215,7 +215,7 @@ def _least(volume: DesiredVolume, excess: int, room: int, losses: Losses) -> int
 
 
 def _plain_name(name: str, space: str, losses: Losses) -> str:
-    """Return a name without dashes: setup-storage tells volumes from groups by them."""
+    """Return a name without dashes: in setup-storage a dash separates group and volume."""
     if "-" not in name:
         return name
     losses.lose(space, f"setup-storage allows no dash in {name}, which becomes {name.replace('-', '_')} then")

@@ -132,7 +132,7 @@ def _container(container: DesiredContainer, nodes: dict[str, str], losses: Losse
 
 
 def _clevis(container: DesiredContainer, losses: Losses, tpm2: bool) -> Json:
-    """Return what opens a container beside a key; any of it does."""
+    """Return the Clevis methods that open a container in addition to a key; any one is enough."""
     servers = [{"url": method.url, "thumbprint": method.thumbprint} for method in container.unlock if method.kind == TANG]
     sealed = [method for method in container.unlock if method.kind == TPM2 and not method.pin]
     for method in sealed:

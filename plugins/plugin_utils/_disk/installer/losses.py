@@ -17,7 +17,7 @@ from ....module_utils._storage.units import MIB
 from ....module_utils._storage.unlock import PASSPHRASE, SECURE_BOOT_PCR, TPM2
 
 _BY_CONTENT = frozenset((gpt.LINUX, gpt.SWAP, gpt.RAID, gpt.LVM, gpt.LUKS))
-"""Types that say what lies on a partition: who makes that finds it without them."""
+"""Types that only repeat the partition's contents, which are found without them."""
 
 
 class Losses:
@@ -83,7 +83,7 @@ def lose_subvolumes(layout: Layout, losses: Losses, installer: str) -> None:
 
 
 def lose_methods(layout: Layout, losses: Losses, installer: str, able: Container[str] = ()) -> None:
-    """Lose what is to open LUKS beside the key that it is made with; `able` are kinds of methods that are written, without a PIN."""
+    """Lose LUKS unlock methods other than the key at its creation; `able` are kinds of methods that are written, without a PIN."""
     for container in layout.containers:
         others = [method.words for method in container.unlock if method.kind != PASSPHRASE and (method.kind not in able or method.pin)]
         if others and not container.keep_data:
@@ -93,7 +93,7 @@ def lose_methods(layout: Layout, losses: Losses, installer: str, able: Container
 
 
 def note_registers(layout: Layout, losses: Losses) -> None:
-    """Tell where systemd-repart has to be told of the registers of a TPM."""
+    """Warn that systemd-repart needs the registers of a TPM as an option."""
     for container in layout.containers:
         for method in container.unlock:
             if method.kind == TPM2 and method.pcrs != (SECURE_BOOT_PCR,):
@@ -110,19 +110,19 @@ def lose_quotas(layout: Layout, losses: Losses, installer: str) -> None:
 
 
 def note_uuids(layout: Layout, losses: Losses, installer: str) -> None:
-    """Tell that partitions get other UUIDs than those of the plan."""
+    """Warn that partitions get other UUIDs than those of the plan."""
     if any(partition.own_uuid and not partition.keep_data for partition in layout.partitions()):
         losses.note(f"{installer} gives partitions UUIDs of its own, not those of the plan")
 
 
 def note_container_names(layout: Layout, losses: Losses, installer: str) -> None:
-    """Tell that LUKS containers are opened by other names than those of the plan."""
+    """Warn that LUKS containers are opened by other names than those of the plan."""
     for container in layout.containers:
         losses.note(f"{container.space}: {installer} chooses the name of the LUKS container, which is {container.name} in the plan")
 
 
 def note_boot_flags(layout: Layout, losses: Losses, installer: str) -> None:
-    """Tell which partitions do not get the flag by which a BIOS finds what it is to start."""
+    """Warn of partitions that do not get the flag by which a BIOS finds what it is to start."""
     for partition in layout.partitions():
         if partition.boots and not partition.keep_data:
             losses.note(f"{partition.space}: {installer} sets no flag legacy_boot, which GRUB does without")

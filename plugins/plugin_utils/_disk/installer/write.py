@@ -35,7 +35,7 @@ class Written(t.NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """Who a plan is written for, how, whether it can keep what is on a disk, makes Btrfs on several devices, thin pools, ZFS pools."""
+    """An installer and its writer; whether it can keep contents of a disk, make Btrfs on several devices, thin pools, ZFS pools."""
 
     name: str
     write: Callable[..., t.Any]
@@ -56,7 +56,7 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
     layout = _layout(plan, hardware)
     if not target.keeps_data:
         for space in layout.kept():
-            losses.refuse(space, f"its data must be kept, but the output tells {target.name} to start with empty disks")
+            losses.refuse(space, f"its data must be kept, but {target.name} starts with empty disks here")
     for filesystem in layout.filesystems if not target.spreads else ():
         if filesystem.more:
             losses.refuse(filesystem.space, f"{target.name} makes no Btrfs on several disks here; plan a raid with fs_type: btrfs instead")

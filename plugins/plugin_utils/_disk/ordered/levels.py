@@ -50,7 +50,7 @@ def whole_weights(weights: Sequence[float]) -> list[int]:
 def common_level(growers: Sequence[Grower], total: int) -> Fraction:
     """Return the level at which the clamped sizes add up to `total` (between the sums of lows and of highs).
 
-    Settles whoever breaks a bound on the side that weighs more, and repeats with the others: exact, and a few rounds
+    Settles demands that break a bound on the side that weighs more, and repeats with the others: exact, and a few rounds
     instead of a sort (the way flexible lengths are resolved in CSS).
     """
     free = [grower for grower in growers if grower.weight]
@@ -158,7 +158,7 @@ class Filling:
         return needs
 
     def _takers(self, candidates: Sequence[int], left: int, sizes: dict[int, int], rows: int, pools: int) -> list[int]:
-        """Return who gets one of the units left over, in the order of candidates where it still fits."""
+        """Return the demands that get one of the units left over, in the order of candidates where it still fits."""
         if left == 0:
             return []
         if rows.bit_count() == 1:

@@ -7,6 +7,6 @@
 In come a `Problem` and units of every demand; out comes a `Placement`, a proof that there is none, or that a limit came first. Read
 search first, which asks the others in turn: bounds (quick proofs that there is none), heuristic (rules that find one), patterns (what can
 share a disk) with prices (what a proof says of other sizes) and cutting_stock (the program of how many disks have which pattern), merge
-(pieces of one size as one, for the program of single disks, where patterns are too many). Beside it: flow (maximum flow in whole numbers)
+(pieces of one size as one, for the program of single disks, where patterns are too many). Also: flow (maximum flow in whole numbers)
 and lay_out (pools on disks in few pieces). The seed leaves it to its solver (seed 000).
 """

@@ -19,7 +19,7 @@ _MOST_SETS = 64
 
 
 def has_no_choice(problem: Problem, demand: Demand) -> bool:
-    """Tell whether a demand can lie in one way only."""
+    """Return whether a demand can lie in one way only."""
     if demand.kind is Kind.VOLUME:
         return True
     return len(demand.areas) == demand.legs == len(problem.drives_of(demand.areas))
@@ -145,7 +145,7 @@ class Bounds:
         return frozenset()
 
     def _beside_settled(self, units: Sequence[int]) -> tuple[npt.NDArray[np.int64], dict[int, list[int]]]:
-        """Return what is left of every area beside what has no choice, and who that is."""
+        """Return the room left in every area by demands without a choice, and those demands."""
         left = self._room.copy()
         settled_on: dict[int, list[int]] = {}
         for position, demand in enumerate(self._problem.demands):

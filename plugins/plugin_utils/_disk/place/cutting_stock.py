@@ -31,7 +31,7 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class Proof:
-    """That sizes have no placement: who is in each other's way, and prices that say so of other sizes, too, where there are any."""
+    """A proof that sizes have no placement: the demands that conflict, and prices, if any, that exclude other sizes, too."""
 
     blamed: frozenset[int]
     prices: Prices | None = None
@@ -45,7 +45,7 @@ class CuttingStock:
         self._patterns: list[tuple[Disks, int, tuple[int, ...]]] = []
         """The column and the counts of every pattern."""
         self._required: list[tuple[int, int, frozenset[int]]] = []
-        """Of pieces, then of pools: the column of what is missing, the row, and who has to be there."""
+        """For pieces, then for pools: the column of the shortfall, the row, and the demands that it belongs to."""
         self._row_of: dict[Disks, int] = {}
         """The row of what pools take of what is left."""
         self._build(most_off)
@@ -69,7 +69,7 @@ class CuttingStock:
         return Proof(blamed, prices if prices.forbid(kinds.units) else None)
 
     def placement(self, nodes: int) -> Placement | None:
-        """Return a placement, None when there is none. Raises Undecided after so many nodes."""
+        """Return a placement, None when there is none. Raises Undecided after `nodes`."""
         for column, _row, _demands in self._required:
             self._program.upper[column] = 0.0
         solved = choose(self._program, nodes)

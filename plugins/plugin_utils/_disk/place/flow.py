@@ -148,7 +148,7 @@ class Transport:
 
 
 def route(demand: Sequence[int], masks: Sequence[int], capacity: Sequence[int]) -> tuple[Transport, list[int]]:
-    """Return a maximum flow of the demands (R,) and the rows that fell short (empty: all of it fits)."""
+    """Return a maximum flow of the demands (R,) and the rows that fell short (empty: everything fits)."""
     transport = Transport(masks, capacity)
     # Rows with few pools first: they leave fewer rows to move aside later.
     order = sorted(range(len(masks)), key=lambda row: masks[row].bit_count())

@@ -4,7 +4,7 @@
 
 """Placements of demands of given sizes by simple rules: first, best and worst fit, and best fit where pools need least.
 
-Most servers have a placement that one of them finds; then there is no program to solve. Who found no room is blamed, so that
+Most servers have a placement that one of them finds; then there is no program to solve. A demand that found no room is blamed, so that
 it can come earlier the next time (squeaky wheel optimisation, Joslin and Clements 1999).
 """
 
@@ -47,7 +47,7 @@ class _Solid:
 
 @dataclass(frozen=True)
 class _Kind:
-    """Areas that are open to the same pools: MiB of metadata on each of them, and the least MiB that is used of it at a time."""
+    """Areas that are open to the same pools: MiB of metadata on each, and the least MiB that a pool takes at a time."""
 
     areas: npt.NDArray[np.int64]
     metadata: int
@@ -103,7 +103,7 @@ class Packer:
         return _Solid(demand, np.array(demand.areas, dtype=np.int64), ranks, (ranks == len(demand.preferred)) & stays_small, booting)
 
     def order(self, units: Sequence[int]) -> list[int]:
-        """Return the whole demands in the usual order: who has least choice, then what is largest."""
+        """Return the whole demands in the usual order: least choice first, then the largest."""
         return sorted(self._solid, key=lambda at: (len(self._solid[at].areas) / self._solid[at].demand.legs, -units[at], at))
 
     def pack(self, units: Sequence[int], order: Sequence[int], rule: int) -> Placement:
@@ -250,7 +250,7 @@ class _Packing:
             raise NoRoom(pool.volumes)
 
     def _pour(self, pools: Sequence[int]) -> None:
-        """Share what is left among the pools that may use all their areas; a flow tells whether it is enough."""
+        """Share what is left among the pools that may use all their areas; a flow finds whether it is enough."""
         rows: list[int] = []
         needs: list[int] = []
         for at in pools:
@@ -276,6 +276,6 @@ class _Packing:
 
 
 def volumes_or_self(problem: Problem, at: int) -> tuple[int, ...]:
-    """Return who is to be blamed when a demand finds no room: of an array that is a PV what lies on it, too."""
+    """Return the demands to blame when one finds no room: with an array that is a PV also those that lie on it."""
     demand = problem.demands[at]
     return (at, *problem.pools[demand.pool].volumes) if follows(demand) and demand.pool is not None else (at,)

@@ -69,7 +69,7 @@ def lay(items: Sequence[Item], shelf: Shelf) -> Pieces:
 
 
 def _may_gain(items: Sequence[Item], shelf: Shelf) -> bool:
-    """Tell whether leaving the order can save pieces.
+    """Return whether leaving the order can save pieces.
 
     On one pool that is filled to the brim it saves one only where some items fill some disks exactly. With few items that
     is worth a try; with many, whose sizes are as good as random, only if one or two of them fill a disk.
@@ -135,7 +135,7 @@ class _Laying:
                 return
 
     def take_whole(self, item: int, disks: Sequence[int]) -> None:
-        """Put the item on the first of the disks that can hold all of it without leaving something else homeless, if any."""
+        """Put the item on the first of the disks that can hold it whole without making another item unplaceable, if any."""
         wanted = self.left[item]
         for disk in disks:
             got = self._claim(item, self.pool[disk], wanted)

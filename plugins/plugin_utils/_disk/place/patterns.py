@@ -65,7 +65,7 @@ class Disks:
         smallest_first = sorted(range(len(self.slots)), key=lambda at: self.slots[at].size)
 
         def booting(slot: Slot, there: frozenset[int]) -> int:
-            """Return the MiB of the boot partitions that come with the first piece of a slot beside those that are there."""
+            """Return the MiB of the boot partitions that come with the first piece of a slot in addition to existing ones."""
             return sum(boot[number] for number in slot.boots - there) if slot.boots else 0
 
         def takes_more(left: int, there: frozenset[int]) -> bool:
@@ -106,7 +106,7 @@ class Kinds:
 
 
 def suits(problem: Problem) -> bool:
-    """Tell whether all that matters is which pieces share a disk, and what they leave there for pools."""
+    """Return whether all that matters is which pieces share a disk, and what they leave there for pools."""
     return (
         not problem.relations
         and problem.has_own_drives

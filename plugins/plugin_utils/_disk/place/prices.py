@@ -45,7 +45,7 @@ class Prices:
         return [self.unit[at] * units + before[bisect_right(steps, units)] for units in sizes]
 
     def forbid(self, units: Sequence[int]) -> bool:
-        """Tell whether these sizes have no placement."""
+        """Return whether these sizes have no placement."""
         return sum(self.worth(at, own) for at, own in enumerate(units)) > self.most
 
 
@@ -74,7 +74,7 @@ def price(kinds: Kinds, of_pieces: Sequence[float], of_room: Mapping[Disks, floa
 
 
 def _room(kinds: Kinds, area: int) -> int:
-    """Return what is left of an area beside what has no choice, if that is as small as it can be."""
+    """Return the room left in an area by demands without a choice, at their smallest."""
     demands = [kinds.problem.demands[at] for at in kinds.settled]
     return kinds.problem.areas[area].size - sum(int(size_at(own, area, own.low)) for own in demands if area in own.areas)
 
@@ -103,7 +103,7 @@ def most_worth(room: int, of_room: float, pieces: Sequence[tuple[int, float]]) -
 
 
 class _Knapsack:
-    """As many of each piece as fit, the dearest by MiB first; after so many steps a bound takes the place of the rest."""
+    """As many of each piece as fit, the dearest by MiB first; after a limit of steps a bound takes the place of the rest."""
 
     def __init__(self, gains: Sequence[tuple[int, float]]) -> None:
         self._gains, self._left, self._most = gains, _STEPS, 0.0

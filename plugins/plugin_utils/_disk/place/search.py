@@ -4,7 +4,7 @@
 
 """Is there a placement for demands of these sizes? Rules first, then proofs, then the program.
 
-Every answer is a placement, a proof that there is none with who is in each other's way, or that a limit came first. Limits are
+Every answer is a placement, a proof that there is none with the demands that conflict, or a limit that was reached. Limits are
 counts (rounds, nodes, programs), so that the same question has the same answer on a slow machine and under load.
 """
 
@@ -37,7 +37,7 @@ _MOST_LINEAR_COLUMNS = 20_000
 
 @dataclass(frozen=True)
 class Answer:
-    """`placement` when there is one; else `proven` tells whether there is none, and `blamed` (positions) who is in whose way.
+    """`placement` when there is one; else `proven` says whether there is none, and `blamed` (positions) which demands conflict.
 
     `prices` say of which other sizes that is proven, too.
     """
@@ -49,7 +49,7 @@ class Answer:
 
 
 def without_choice(problem: Problem) -> bool:
-    """Tell whether there is only one placement."""
+    """Return whether there is only one placement."""
     return all(has_no_choice(problem, demand) for demand in problem.demands) and all(
         open_everywhere(problem, position) for position in range(len(problem.pools))
     )
@@ -146,11 +146,11 @@ class Search:
         return frozenset()
 
     def _with_volumes(self, blamed: frozenset[int]) -> frozenset[int]:
-        """Return who is blamed with what lies on the arrays among them, which are as large as that makes them."""
+        """Return the blamed demands, and those on the arrays among them, which determine their size."""
         return blamed.union(*(volumes_or_self(self._problem, at) for at in blamed))
 
     def ask(self, units: Sequence[int], nodes: int = _NODES) -> Answer:
-        """Return whether there is a placement of these sizes, by a program of so many nodes if it takes one."""
+        """Return whether there is a placement of these sizes, by a program of at most `nodes` if heuristics do not decide."""
         blamed = self.impossible(units)
         if blamed:
             return Answer(proven=True, blamed=blamed)
@@ -201,7 +201,7 @@ class Search:
         return Answer(found) if found is not None else Answer(proven=True, blamed=frozenset(range(len(units))))
 
     def refuted(self, units: Sequence[int], roomier: Problem, *, quickly: bool = False) -> bool:
-        """Tell whether it is proven that these sizes have no placement even in a problem that differs in having more room only."""
+        """Return whether it is proven that these sizes have no placement even in a problem that differs in having more room only."""
         search = copy(self)
         search._problem = roomier
         search._packer, search.bounds = self._packer.with_room(roomier), self.bounds.with_room(roomier)
@@ -220,7 +220,7 @@ class Search:
         return (found if off_cost(self._problem, found) <= self._most_off else None), ()
 
     def _squeak(self, units: Sequence[int], rounds: int = _ROUNDS) -> Placement | None:
-        """Try again and again with those first who were blamed before."""
+        """Try again and again, with the demands first that were blamed before."""
         sizes = self._packer.with_arrays(units)
         usual = self._packer.order(sizes)
         for rule in (BEST, LEAST_WANTED, WORST):
@@ -245,7 +245,7 @@ class Search:
         return model
 
     def _linear_proof(self, narrowed: Problem, units: Sequence[int]) -> frozenset[int]:
-        """Return who is in whose way when not even pieces of the demands fit; empty when they do."""
+        """Return the demands that conflict when not even their pieces fit; empty when they do."""
         if maximise_with_prices(self._model(narrowed, units).program, {}) is not None:
             return frozenset()
         raised = [
@@ -299,7 +299,7 @@ def least_off_cost(problem: Problem) -> tuple[float, Placement] | None:
 
 
 def confined(problem: Problem, tiers: int | None = 1) -> Problem:
-    """Return the problem in which what has a preference may use its first so many tiers only (None: all), if it has any areas there."""
+    """Return the problem in which what has a preference may only use its first `tiers` (None: all), if it has any areas there."""
     demands = tuple(
         replace(demand, areas=_liked(demand.areas, demand.preferred, 1)) if demand.kind is not Kind.VOLUME else demand
         for demand in problem.demands
@@ -316,13 +316,13 @@ def _liked(areas: tuple[int, ...], preferred: tuple[frozenset[int], ...], tiers:
 
 
 def has_preferences(problem: Problem) -> bool:
-    """Tell whether anything prefers some of the areas it may use to others."""
+    """Return whether anything prefers some of the areas it may use to others."""
     solid = any(rank(demand.preferred, area) for demand in problem.demands for area in demand.areas)
     return solid or any(rank(pool.preferred, area) for pool in problem.pools for area in pool.areas)
 
 
 def grows_off_its_disks(problem: Problem, placement: Placement, at: int) -> bool:
-    """Tell whether a demand had to go off the disks it prefers, so that it grows last."""
+    """Return whether a demand had to go off the disks it prefers, so that it grows last."""
     demand = problem.demands[at]
     areas = placement.areas_of_demand[at]
     return demand.growth_order is GrowthOrder.PREFERRED and any(rank(demand.preferred, area) == len(demand.preferred) for area in areas)

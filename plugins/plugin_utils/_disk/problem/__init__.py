@@ -5,7 +5,7 @@
 """The problem: what the solvers see of a machine and its schema, with no types of the schema left in it.
 
 In come `Schema` and `Hardware`; out goes a `Problem`: areas with room, demands with bounds, weights and preferences, pools of areas.
-In reading order: model, relations (who shares no disk with whom), boot_partition (what a machine that boots needs), kept (what stays),
+In reading order: model, relations (spaces that share no disk), boot_partition (what a machine that boots needs), kept (what stays),
 formulate (which demand may lie where), program (the problem as columns and named rows, for HiGHS; callers fix sizes or the placement).
 After "Allocation solver" (seed 000).
 """

@@ -259,7 +259,7 @@ class _Builder:
         self._add(position, space, Kind.LEGS, least=least, areas=self._allowed(space), unit=unit, legs=space.legs)
 
     def _zpool(self, position: int, space: Space) -> None:
-        """Add a pool with bounds of what its devices have beside copies and parity, on which there is the room that is asked for."""
+        """Add a pool; its bounds are the MiB of its data devices, without copies and parity, that hold the requested room."""
         shape = space.shape
         unit = max(1, shape.data_legs)
         data = max(space.min_size, 1)
@@ -397,7 +397,7 @@ class _Builder:
         tiers = self._preferred_areas(space)
         if kind is Kind.VOLUME and pool is not None:
             areas, tiers = self._pools[pool].areas, self._pools[pool].preferred
-        # Who ranks all disks prefers an order of them, not room that others want as well.
+        # A preference that ranks all disks wants an order of them, not room that others want as well.
         return GrowthOrder.PREFERRED if tiers and not frozenset().union(*tiers).issuperset(areas) else GrowthOrder.NORMAL
 
     def _close_pool(self, position: int, volumes: tuple[int, ...], arrays: tuple[int, ...]) -> None:
@@ -451,7 +451,7 @@ class _Builder:
         )
 
     def _pools_under(self, position: int) -> set[int]:
-        """Return the pools whose parts make a disk boot: those of a vg or what may be cut, of an lv the one that it is a share of."""
+        """Return the pools whose parts make a disk boot: those of a vg or of a space in parts, for an lv the pool of its vg."""
         own = {at for at, pool in enumerate(self._pools) if pool.space == position}
         shares = {self._demands[at].pool for at in self._demands_of.get(position, []) if self._demands[at].kind is Kind.VOLUME}
         return own | {pool for pool in shares if pool is not None}

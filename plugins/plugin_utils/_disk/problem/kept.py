@@ -33,7 +33,7 @@ def find_kept(hardware: Hardware, schema: Schema) -> Kept:
     """Return where the spaces with `keep_data` are now; those that are not there yet are planned as new, with a warning.
 
     A vg stays with the first of its volumes that does, and with the arrays it is on. Raises InputError for an lv that is there
-    while its vg is not: making the vg anew would destroy it.
+    while its vg is not: creating the vg would destroy it.
     """
     wanted = {at for at, space in enumerate(schema.spaces) if space.keep_data}
     needed = {space.volume_group for at, space in enumerate(schema.spaces) if at in wanted and space.volume_group}

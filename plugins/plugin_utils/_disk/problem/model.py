@@ -81,7 +81,7 @@ class Demand:
     """Of a thin pool and a ZFS pool: how many MiB of its minimum are not for data, but `own_for` what it keeps."""
     own_for: str = "its metadata and their spare"
     data_in: Callable[[int], int] | None = None
-    """Of a thin pool and a ZFS pool: the MiB for data in so many MiB."""
+    """For a thin pool and a ZFS pool: the MiB for data in a number of MiB."""
     copies: tuple[int, ...] = ()
     """Of what is made several times: the position of each space; the legs are those of all of them together."""
     floor: int = 0
@@ -141,7 +141,7 @@ class BootPartition:
 
 @dataclass(frozen=True)
 class Party:
-    """What of a space lies on disks: demands and pools (positions), and disks where some of it is kept."""
+    """A space's parts on disks: demands and pools (positions), and disks where its data are kept."""
 
     demands: frozenset[int]
     pools: frozenset[int]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The linear program of a disk problem: what takes room where, in columns and rows. All who solve one build it here.
+"""The linear program of a disk problem: what takes room where, in columns and rows. All solvers build it here.
 
 What is fixed is said by a `Frame`: sizes (to ask whether there is a placement for them), or the placement (to ask for its
 sizes), or neither, with every constraint named and minimums that may be given up (to explain why there is no plan).
@@ -59,7 +59,7 @@ class DiskProgram:
     units: list[int] = field(default_factory=list)
     """By demand: the column of its size."""
     given_up: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """By the name of a minimum: the column of what is given up, and MiB of one unit of it."""
+    """By the name of a minimum: the column of the units given up, and the MiB of one unit."""
     grown: dict[int, int] = field(default_factory=dict)
     """By disk: the column of the MiB that it grows."""
     disk_choice: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -95,7 +95,7 @@ def build(problem: Problem, frame: Frame) -> DiskProgram:
 
 
 def follows(demand: Demand) -> bool:
-    """Tell whether a demand is as large as what lies on it makes it: an array that is a PV."""
+    """Return whether a demand is as large as what lies on it makes it: an array that is a PV."""
     return demand.kind is Kind.LEGS and demand.pool is not None
 
 
@@ -107,7 +107,7 @@ def size_at(demand: Demand, area: int, units: float) -> float:
 
 
 def open_everywhere(problem: Problem, position: int) -> bool:
-    """Tell whether it costs nothing but its metadata to have a PV of the pool on every area."""
+    """Return whether it costs nothing but its metadata to have a PV of the pool on every area."""
     pool = problem.pools[position]
     one_each = len({problem.areas[area].disk for area in pool.areas}) == len(pool.areas)
     carries = any(position in boot_partition.pools for boot_partition in problem.boot_partitions)

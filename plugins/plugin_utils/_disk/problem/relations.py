@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Spaces that share no disk with others, or lie on disks of others only: who they are, and what follows from what is placed already.
+"""Spaces that share no disk with others, or lie on disks of others only, and what follows for them from earlier placements.
 
 A relation is the same whichever of two disks that are alike somebody lies on, so all that is said of disks by their sizes holds with it.
 """
@@ -70,7 +70,7 @@ def _party(schema: Schema, name: str, demands: Sequence[Demand], pools: Sequence
 
 
 def barred(problem: Problem, demand: int | None, pool: int | None, demands: Places, pools: Places) -> frozenset[int]:
-    """Return the disks where a demand or a pool (a position, the other None) may not lie beside what is placed already."""
+    """Return the disks where a demand or a pool (a position, the other None) may not lie, given what is placed already."""
     everywhere = frozenset(area.disk for area in problem.areas)
     found: frozenset[int] = frozenset()
     for relation in problem.relations:
@@ -90,7 +90,7 @@ def _disks(problem: Problem, party: Party, demands: Places, pools: Places) -> fr
 
 
 def in_turn(problem: Problem, order: Iterable[int]) -> list[int]:
-    """Return demands in an order in which who lies on the disks of others comes after these."""
+    """Return demands in an order in which a demand on the disks of others comes after those."""
     following: dict[int, set[int]] = {}
     for relation in problem.relations:
         if not relation.apart:
@@ -106,7 +106,7 @@ def in_turn(problem: Problem, order: Iterable[int]) -> list[int]:
 
 
 def holds(problem: Problem, placement: Placement) -> bool:
-    """Tell whether a placement is as its relations have it; what is kept is where it is."""
+    """Return whether a placement is as its relations have it; what is kept is where it is."""
     demands, pools = dict(enumerate(placement.areas_of_demand)), dict(enumerate(placement.pvs))
     for relation in problem.relations:
         one, other = (_disks(problem, party, demands, pools) for party in (relation.one, relation.other))

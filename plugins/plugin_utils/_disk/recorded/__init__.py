@@ -5,6 +5,6 @@
 """Hardware from what others have recorded of a machine, so that it can be planned before it has a system.
 
 In comes data of an inventory as it is: Ironic's inspection, a machine of MAAS, Redfish's drives, lshw, lsblk, Ansible's devices. Out goes
-hardware as disk_facts returns it, as far as the source tells, and warnings that say what it cannot tell. Names of disks are those that
+hardware as disk_facts returns it, as far as the source has it, and warnings that name the rest. Names of disks are those that
 disk_facts will find. In reading order: machine (what all sources become), then a file for each source.
 """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ironic's inspection data: the inventory that its agent collects, alone or with what was made of it."""
+"""Ironic's inspection data: the inventory that its agent collects, alone or with the node's data that follow from it."""
 
 from __future__ import annotations
 

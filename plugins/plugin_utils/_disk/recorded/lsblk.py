@@ -200,7 +200,7 @@ def _mounts(device: Mapping[str, t.Any]) -> list[str]:
 
 
 def _partition(device: Mapping[str, t.Any]) -> Facts | None:
-    """Return a partition as disk_facts has it; None where lsblk is too old to tell where it begins."""
+    """Return a partition as disk_facts has it; None where lsblk is too old to print where it begins."""
     start, size = (whole(device.get(key)) for key in ("start", "size"))
     number = re.search(r"(?<![0-9])([0-9]{1,9})\Z", str(device.get("name", "")))
     if start is None or size is None:

@@ -16,7 +16,7 @@ from .machine import IN_USE, Recorded, RecordedDisk, whole
 
 _Node = Mapping[str, t.Any]
 _CHARACTER = re.compile(r"/dev/(ng[0-9]+n[0-9]+|nvme[0-9]+|hwmon[0-9]+)")
-"""What NVMes have beside their namespaces, in the class disk, too."""
+"""Other nodes of NVMes than namespaces in the class disk."""
 _OPTICAL = re.compile(r"^(cdrom|dvd)")
 
 
@@ -24,7 +24,7 @@ def read(data: t.Any) -> Recorded:
     """Return the machine; raises InputError when there is no tree."""
     tops = data if isinstance(data, list) else [data]
     if not tops or not all(isinstance(top, Mapping) for top in tops):
-        raise InputError([Mistake("", f"is {shown(data)}; must be the tree that lshw -json prints, or a list of it")])
+        raise InputError([Mistake("", f"is {shown(data)}; must be the tree that lshw -json prints, or a list with it")])
     nodes = [node for top in tops for node in _walk(top, None)]
     memory = next((node["size"] for node, _above in nodes if node.get("id") == "memory" and is_whole(node.get("size"))), 0)
     capabilities = [node.get("capabilities") for node, _above in nodes if node.get("id") == "firmware"]

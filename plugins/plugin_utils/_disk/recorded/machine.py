@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is recorded of a machine -> hardware as disk_facts returns it: names of disks, sizes in MiB, and what nobody has told."""
+"""What is recorded of a machine -> hardware as disk_facts returns it: names of disks, sizes in MiB, and warnings about unknown facts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DURABLE = (BY_ID, BY_PATH, "/dev/mapper/")
 
 @dataclass(frozen=True)
 class RecordedDisk:
-    """A disk as a source tells of it; `size` in bytes. What it does not tell is None. `more` goes into the facts as it is."""
+    """A disk as a source describes it; `size` in bytes. Facts that it lacks are None. `more` goes into the facts as it is."""
 
     dev: str
     size: int
@@ -62,7 +62,7 @@ class RecordedDisk:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A machine as a source tells of it; `ram` in MiB. `unknown` says what the source never tells, in words that follow `does not tell`."""
+    """A machine as a source describes it; `ram` in MiB. `unknown` lists what the source never says, in words that follow `does not say`."""
 
     source: str
     disks: tuple[RecordedDisk, ...]
@@ -118,14 +118,14 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
     unknown = [*recorded.unknown]
     unknown += [] if memory else ["how much memory there is"]
     unknown += [] if boots else ["how the machine boots"]
-    warnings = [f"{recorded.source} does not tell {listed(unknown)}"] if unknown else []
+    warnings = [f"{recorded.source} does not say {listed(unknown)}"] if unknown else []
     for disk in facts["disks"]:
         if not disk["id"].startswith(_DURABLE):
             warnings.append(f"{recorded.source} gives {disk['id']} no durable name; a plan is only valid while the disk keeps this one")
     guessed = [disk.dev for disk in disks if disk.rotational is None and media(_transport(disk), None) == "hdd"]
     if guessed:
         verb = "rotates" if len(guessed) == 1 else "rotate"
-        warnings.append(f"{recorded.source} does not tell whether {listed(guessed)} {verb}; treated as hdd")
+        warnings.append(f"{recorded.source} does not say whether {listed(guessed)} {verb}; treated as hdd")
     warnings += [f"{recorded.source} gives no size for {disk.dev}, which is left out" for disk in named if disk.size < MIB]
     return facts, (*warnings, *paths, *recorded.warnings)
 

@@ -5,5 +5,5 @@
 """A plan to look at: text for a terminal, a drawing for a document, a page for a fleet.
 
 In comes a plan as plain data, and the hardware where what is there matters; out goes text. Nothing is decided here. In reading order:
-picture (what there is to see), words and reasons (what is said of it), text, geometry and svg (drawn to scale), html.
+picture (the shapes), words and reasons (their texts), text, geometry and svg (drawn to scale), html.
 """

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 SMALLEST_LEGIBLE = 1 / 5
-"""A disk that is a smaller part of the largest one is drawn to scale and magnified beside it."""
+"""A disk that is a smaller part of the largest one is drawn to scale and next to that magnified."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ _USUAL = {"root": 0, "log": 1, "esp": 2, "efi": 2, "bios_grub": 7, "swap": 3, "b
 
 @dataclass(frozen=True)
 class Paint:
-    """A colour (`#rrggbb`) and the pattern laid over it, which tells spaces of one colour apart."""
+    """A colour (`#rrggbb`) and the pattern laid over it, which distinguishes spaces of one colour."""
 
     colour: str
     pattern: str

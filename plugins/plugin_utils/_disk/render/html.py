@@ -43,7 +43,7 @@ TEMPLATES = pathlib.Path(__file__).parents[1] / "templates"
 class FleetHost:
     """What is known of one host: a plan, or the conflict that left it without one.
 
-    `failure` is `{msg, conflict}` as disk_plan fails with it, or, beside a plan, `{msg}` on what is not as planned; `schema` and `why` give
+    `failure` is the result `{msg, conflict}` of a failed disk_plan, or, with a plan, `{msg}` on deviations from it; `schema` and `why` give
     the reasons of its spaces.
     """
 

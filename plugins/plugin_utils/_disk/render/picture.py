@@ -80,7 +80,7 @@ class DiskPicture:
     segments: tuple[Segment, ...]
 
     def shape(self) -> tuple[t.Any, ...]:
-        """Return everything of it but its names: disks of one shape need one drawing."""
+        """Return everything but its names: disks of one shape need one drawing."""
         return (self.description, self.size, self.unallocated, self.segments)
 
 
@@ -106,9 +106,9 @@ class SpacePicture:
     extent: int = EXTENT
     """Of a group: MiB below which nothing of a disk can be given out."""
     standing_by: tuple[str, ...] = ()
-    """The disks, of those of an array, whose part of it is a spare."""
+    """The disks whose part of an array is a spare."""
     metadata: int = 0
-    """Of a thin pool: MiB that are metadata, and as many their spare; `size` is all of it."""
+    """Of a thin pool: MiB that are metadata, and as many their spare; `size` includes both."""
     volumes: tuple[str, ...] = ()
     """Of a thin pool: what is in it."""
     cache: str = ""
@@ -147,7 +147,7 @@ class LeftOutPicture:
     """The words of `eligible` that take it in."""
 
     def shape(self) -> tuple[t.Any, ...]:
-        """Return everything of it but its names."""
+        """Return everything but its names."""
         return (self.description, self.size, self.reason)
 
 
@@ -164,7 +164,7 @@ class IdlePicture:
     override: str
 
     def shape(self) -> tuple[t.Any, ...]:
-        """Return everything of it but the names."""
+        """Return everything but the names."""
         return (self.count, self.description, self.size, self.override)
 
 
@@ -193,7 +193,7 @@ class HostPicture:
         return tuple(space for space in self.spaces if space.inside == container.id)
 
     def holds_others(self, space: SpacePicture) -> bool:
-        """Tell whether a space is drawn as a frame around others."""
+        """Return whether a space is drawn as a frame around others."""
         # What is in a thin pool has no place of its own in it.
         if space.kind == "thin_pool":
             return False
@@ -246,7 +246,7 @@ def runs_of_alike(disks: Iterable[DiskPicture]) -> list[tuple[DiskPicture, ...]]
 
 
 def short_id(disk_id: str, longest: int = 24) -> str:
-    """Return the last part of a disk's link, with its middle left out when it is long: both ends tell disks apart."""
+    """Return the last part of a disk's link, with its middle left out when it is long: both ends distinguish disks."""
     name = disk_id.rsplit("/", 1)[-1]
     if len(name) <= longest:
         return name
@@ -277,7 +277,7 @@ def _spaces(plan: Plain, static: StaticIndex, wanted: Mapping[str, Plain], why: 
         sizes = on_disks.get(space_id, [])
         wish = space_id if space_id in wanted else _wish_of_copy(space_id, wanted)
         outer = _space(space_id, sizes, inner, static, wanted.get(wish), why.get(wish))
-        # A group has all of the array that it lies on, whatever its volumes take of it.
+        # A group has all of the array that it lies on, whatever its volumes take.
         whole = [replace(space, size=outer.size) if space.kind == "vg" and space.inside == outer.id else space for space in inner]
         return [outer, *whole]
 
@@ -469,7 +469,7 @@ def _segment(space: SpacePicture, size: int, volumes: Sequence[SpacePicture], be
 def _fill_in_order(size: int, volumes: Sequence[SpacePicture], before: int) -> tuple[Slice, ...]:
     """Return the volumes as they fill the PVs of their group one after the other.
 
-    Where each extent comes to lie is LVM's own affair, so this shows how much there is of each, not where it is.
+    LVM decides where each extent lies, so this shows how large each volume is, not where it is.
     """
     slices = []
     position = 0

@@ -95,7 +95,7 @@ class Subject:
 def svg(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = None, title: str = "") -> str:
     """Return the plan of one host as an SVG document of its own.
 
-    All disks are drawn to one scale; one too small for that stands to scale with a magnified copy beside it. Spaces are
+    All disks are drawn to one scale; one too small for that stands to scale next to a magnified copy. Spaces are
     to scale within their disk, but never less than 3 units wide.
     """
     host = picture(plan, hardware)

@@ -131,7 +131,7 @@ def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, ne
     rows += [_subvolume_row(subvolume) for subvolume in space.subvolumes] if nested else []
     if space.kind == "thin_pool" and space.metadata:
         rows.insert(0, Row("metadata and spare", format_mib(2 * space.metadata), _share(2 * space.metadata, space.size), ""))
-    # Volumes in a thin pool have no part of it by themselves.
+    # Volumes in a thin pool have no extents of their own.
     share = "" if space.kind == "thin" else _share(size, whole)
     use = f"{space.label:<{LABEL_WIDTH}} {_given_out(host, space)}" if space.kind == "thin_pool" else _use(space)
     return Row(space.id, format_mib(size), share, use, tuple(rows))

@@ -18,7 +18,7 @@ from ..model import Disk
 Item = t.TypeVar("Item")
 
 TOLERANCE = 0.02
-"""Disks sold as one size differ by less than this share of it."""
+"""Disks sold as one size differ by less than this share."""
 _DEFAULT_BLOCK = 512
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Functions of the hardware that expressions may call besides YAQL's own: which disks suit a system, which suit an array.
+"""Functions on hardware that expressions may call in addition to YAQL's own: disks that suit a system, disks that suit an array.
 
 Disks are mappings, as the facts have them. Those that choose by kind take types and transports: `ssd`, `hdd`, `nvme`, `sas`.
 """
@@ -166,7 +166,7 @@ def _first_and_twin(disks: Sequence[Facts]) -> list[Facts]:
 
 
 def _is_of(disk: Facts, kind: str) -> bool:
-    # Who writes hardware down may call an NVMe drive that.
+    # Hardware written by hand may call an NVMe drive `ssd`.
     return kind in (disk["type"], disk.get("transport")) or (kind == "ssd" and disk["type"] == "nvme")
 
 

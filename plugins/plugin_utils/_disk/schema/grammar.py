@@ -5,7 +5,7 @@
 """YAQL's engine, with the tables of its parser read from a file.
 
 YAQL has PLY compute the LALR tables of its grammar whenever an engine is made, which takes several times as long as a small plan.
-`grammar.json` holds them beside the grammar that they were computed from (`make grammar` writes it). Where the installed YAQL
+`grammar.json` holds them with the grammar that they were computed from (`make grammar` writes it). Where the installed YAQL
 has another grammar, it computes its own tables, as ever.
 """
 

@@ -98,7 +98,7 @@ def parse_hardware(facts: t.Any, place: str = "hardware") -> Hardware:
 
 
 def check_kinds(facts: t.Any, place: str = "hardware") -> None:
-    """Raise InputError for values of other kinds than facts of a machine have; whether it can be planned is not looked at."""
+    """Raise InputError for values of other kinds than facts of a machine have; does not check whether it can be planned."""
     mistakes = Mistakes()
     if facts is None:
         mistakes.add(place, "is missing; must be a mapping with disks")

@@ -4,7 +4,7 @@
 
 """What an expression may cost: at most 2 s of CPU time and 256 MiB, and values of a size that a plan has a use for.
 
-Every function of YAQL is wrapped, so that what it returns is measured before anything else is made of it, and the CPU time is looked at
+Every function of YAQL is wrapped, so that what it returns is measured before anything else is made of it, and the CPU time is checked
 between any two calls. What goes on within one call, as a regular expression that never ends or numbers of a million digits, is ended by
 a timer of the process and by its limit of address space. Both belong to the main thread: signals reach no other, and a limit of
 the process would hit what its other threads do. In another thread, regular expressions are refused instead.
@@ -70,7 +70,7 @@ class _Meter:
             raise TooDear(f"it makes a value with more than {MOST_VALUES} values in it")
 
     def _weight(self, value: t.Any) -> int:
-        """Return how many values are in one: shared ones count wherever they are, as they do for who compares or copies it."""
+        """Return how many values are in one: shared ones count at each place, as they do when it is compared or copied."""
         if not is_made(value):
             return 1
         inner = value.values() if isinstance(value, Mapping) else value
@@ -81,7 +81,7 @@ class _Meter:
 
 
 def is_made(value: t.Any) -> bool:
-    """Tell whether a value is a collection that an expression has made, no view of the facts: these are not read unless they must be."""
+    """Return whether a value is a collection that an expression has made, no view of the facts: these are not read unless they must be."""
     return isinstance(value, (tuple, list, Set, dict, yaql_utils.FrozenDict))
 
 
@@ -165,7 +165,7 @@ def _timer() -> Iterator[None]:
 
     handler = signal.getsignal(signal.SIGVTALRM)
     if handler is None:
-        # Something that is not Python has the signal: the clock that is looked at between calls has to do.
+        # Code outside Python uses the signal: the clock between calls has to suffice.
         yield
         return
     timer = signal.getitimer(signal.ITIMER_VIRTUAL)

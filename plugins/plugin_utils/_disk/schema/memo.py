@@ -75,16 +75,16 @@ class _Node:
 
 @dataclass(frozen=True)
 class Grounds:
-    """Everything that some computations read of facts, each thing after the one that it is in.
+    """Everything that some computations read of facts, each value after its container.
 
-    For facts that have all of it they give the same.
+    Facts with all of these values give the same results.
     """
 
     reads: tuple[tuple[int, Question, t.Hashable], ...]
-    """Each as the number of the read that gave what it is about (0: the whole facts), what was asked of it, and the answer."""
+    """Each as the number of the read that gave the container (0: the whole facts), the question, and the answer."""
 
     def hold(self, facts: Mapping[str, t.Any]) -> bool:
-        """Tell whether other facts have all that was read."""
+        """Return whether other facts have all that was read."""
         found: list[t.Any] = [facts]
         for container, question, answer in self.reads:
             given, value = _answer(found[container], question)
@@ -211,7 +211,7 @@ def _view(value: t.Any, path: Path, questions: dict[Question, t.Hashable]) -> t.
 
 
 def _sign(value: t.Any) -> t.Hashable:
-    """Return what tells values apart: containers by their kind only, for what is in them is asked for on its own."""
+    """Return a key that differs between values: containers by their kind only, for reads of their items are recorded on their own."""
     kind = value.__class__
     if kind in _SCALARS:
         return (kind is bool, kind is float, value)

@@ -33,7 +33,7 @@ def no_twins(entries: Sequence[Entry], on_one_drive: str = "") -> NoSolution:
 
 
 def no_size_left(contradictions: Sequence[tuple[Entry, Bounds]]) -> NoSolution:
-    """Return why there is no plan where minimums are over maximums; told with all numbers for the first of them."""
+    """Return why there is no plan if minimums exceed maximums; with all numbers for the first."""
     lines = [f"{item.place}.min_size: {over_maximum(bounds)}" for item, bounds in contradictions]
     item, bounds = contradictions[0]
     most = bounds.most or 0

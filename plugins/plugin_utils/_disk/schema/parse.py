@@ -4,7 +4,7 @@
 
 """The dynamic schema, a flat list as in the seed -> Schema: expressions evaluated, sizes in MiB, disks as positions.
 
-Reads in passes, so that every mistake of a schema is found in one go: entries and their expressions, who contains whom, which
+Reads in passes, so that every mistake of a schema is found in one go: entries and their expressions, which space contains which, which
 disks each may use, and then all the rest.
 """
 
@@ -109,7 +109,7 @@ class _Reader:
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
         entries = [entry for entry in self._entries(schema, place) if entry.id not in self.left_out]
         entries = [made for entry in entries for made in self._mirrored(entry, entries)]
-        # An entry whose id or type is wrong is looked at like the others, so that all that is wrong with it is told.
+        # An entry whose id or type is wrong is checked like the others, so that all its mistakes are reported.
         known = [entry for entry in entries if entry.id and entry.type is not None]
         groups = self._groups(known)
         self.pools = self._pools(known)
@@ -342,7 +342,7 @@ class _Reader:
                 if group.type is SpaceType.THIN_POOL
                 else "a vg contains lv and thin_pool, and any raid that it lies on"
             )
-            self.mistakes.add(place, f"{member!r} is of type {by_id[member].type}; {may}")
+            self.mistakes.add(place, f"{member!r} has type {by_id[member].type}; {may}")
         elif member in groups:
             twice = f"twice in this {group.type}" if groups[member] == group.id else f"already in the {group.type} {groups[member]!r}"
             self.mistakes.add(place, f"{member!r} is {twice}; a space is in one {group.type}")

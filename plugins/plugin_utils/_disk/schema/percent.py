@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a percentage is of: what the space can have.
+"""The whole of a percentage: the most that the space can have.
 
-For a volume these are the extents of its vg beside all that must lie on the same disks, for an array the data room of its legs, for
+For a volume these are the extents of its vg without all that must lie on the same disks, for an array the data room of its legs, for
 a partition the largest of its disks, for `partitions` all of them. Amounts are rounded down to what a space is made of, so that what
 adds up to 100 % fits.
 """

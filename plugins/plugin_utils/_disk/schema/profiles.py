@@ -44,7 +44,7 @@ def find_profile(name: str, folder: Path, bases: Sequence[Path]) -> Path:
         raise InputError([Mistake("profile", f"is {shown(name)}; {says}")])
     paths = [base / os.path.expanduser(name) for base in bases] if is_path else [folder / f"{name}.yml"]
     for path in paths:
-        # Unlike the method of a path, it takes what cannot be looked at for no file, in all releases of Python.
+        # Unlike the method of a path, it returns False for an inaccessible path in all releases of Python.
         if os.path.isfile(path):
             return path
     if is_path:
@@ -63,7 +63,7 @@ def read_profile(path: Path) -> Mapping[str, t.Any]:
 
     `description`, `why`, the reasons by the id of the space, `idle`, a remark on disks that it puts nothing on, and `eligible` are there
     where the file has them.
-    All of it is for reading only: who asks again gets the same. Raises InputError when it cannot be read.
+    All values are read-only: every call returns the same objects. Raises InputError when it cannot be read.
     """
     place = f"profile {path.name}"
     try:
@@ -167,6 +167,6 @@ def _without_members(entry: t.Any, absent: set[str]) -> t.Any:
 
 
 def _member_id(member: t.Any) -> str | None:
-    """Return the id of a member, none for what can be no id: the schema's reader tells of that."""
+    """Return the id of a member, none for a value that can be no id, which the schema's reader reports."""
     found = member.get("id") if isinstance(member, Mapping) else member
     return found if isinstance(found, str) else None

@@ -93,7 +93,7 @@ def _texts(value: t.Any) -> Iterator[t.Any]:
 
 
 def _is_common(value: t.Any, *, of_disks: bool) -> bool:
-    """Tell whether a result is the same for all machines that answer its questions alike; disks of theirs do where disks are named."""
+    """Return whether a result is the same for all machines that answer its questions alike; disks of theirs do where disks are named."""
     if isinstance(value, Place):
         return of_disks and value.path[:1] == ("disks",) and len(value.path) <= 2
     if isinstance(value, (list, tuple)):

@@ -111,7 +111,7 @@ class _Id(Kind):
 
 
 class _Weight(Kind):
-    """How much a space grows beside others."""
+    """How much a space grows in proportion to others."""
 
     wanted, blank = "a number, 0 or more", 1.0
 
@@ -319,7 +319,7 @@ SPACE = Table(
         Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
         Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),
         Row("together_with", _Ids(), "The spaces that lie on every disk that it lies on.", default=()),
-        Row("count", Whole(1, MOST_COPIES), "How many of it are made, of one size and on disks of their own."),
+        Row("count", Whole(1, MOST_COPIES), "How many copies are made, of one size and on disks of their own."),
         Row("per_disk", _FLAG, "Whether there is one partition on every disk; bounds then hold for each of them.", default=False),
         Row("encrypt", _FLAG, "Whether it lies on LUKS.", default=False),
         Row("unlock", Unlock(), "What opens the LUKS container that it lies on, each by itself.", default=()),

@@ -59,7 +59,7 @@ def _may_be_part(item: Entry, part: zfs.Part, key: str, by_id: Mapping[str, Entr
     if pool not in by_id:
         mistakes.add(place, f"there is no space {pool!r}{suggest(pool, by_id)}")
     elif not _is_pool(by_id[pool]):
-        mistakes.add(place, f"{pool!r} is of type {by_id[pool].type}; only a zpool can have a log")
+        mistakes.add(place, f"{pool!r} has type {by_id[pool].type}; only a zpool can have a log")
     return not mistakes.has(place)
 
 

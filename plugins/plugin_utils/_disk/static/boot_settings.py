@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a line of fstab or crypttab is to say, from what it says, what the host remembers of it, and what is asked for now.
+"""A wanted line of fstab or crypttab, from the present line, the host's record of it, and the options of this run.
 
 A line keeps what it has. The host remembers each line that was written, and which of its words came from an option of a run: a run that
 lacks the option changes nothing, one that gives it again takes away what the option asked for before.
@@ -31,7 +31,7 @@ class Remembered:
     key_file: str = ""
     given: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def beside(self, before: Remembered | None) -> Remembered:
+    def together_with(self, before: Remembered | None) -> Remembered:
         """Return what is remembered until the line is written: then a run that was cut off knows of its words that an option gave them."""
         if before is None:
             return self
@@ -92,7 +92,7 @@ def settle(table: str, present: Sequence[str] | None, remembered: Remembered | N
 
 
 def read_boot_settings(text: str) -> dict[str, dict[str, Remembered]]:
-    """Return what a host remembers; of what is none of it, nothing: the lines of its tables count, whatever it remembers."""
+    """Return the host's record; nothing for text that is none: the lines of its tables count, whatever the record says."""
     try:
         raw = json.loads(text or "{}")
     except (ValueError, RecursionError):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who a disk is: a plan made for one machine's disks must not be carried out on others."""
+"""The identity of a disk: a plan made for one machine's disks must not be carried out on others."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lines of a host's tables that stand where those of a layout would, and are somebody else's: they are told, never replaced.
+"""Foreign lines of a host's tables in the place of a layout's lines: they are reported, never replaced.
 
-A line is of the layout where it names something that is on its disks, or will be. So is one with a UUID that follows from a plan
+A line belongs to the layout where it names something that is on its disks, or will be. So is one with a UUID that follows from a plan
 (version 5, which no mkfs gives by chance) and that nothing has any more: an earlier layout of these disks left it.
 """
 
@@ -43,7 +43,7 @@ def _mounts(layout: Layout, root: str, present: Texts) -> Iterator[tuple[str, st
     """Give the lines of fstab at the layout's mount points, each with its source."""
     places = {below(root, mount.path) for mount in layout.mounts() if mount.path.startswith("/")}
     for line, fields in rows(present.get(FSTAB, "")):
-        # A line that lacks a type is none, and a start complains of it; whoever wrote it means the mount point.
+        # A line without a type is invalid, and a start complains about it; its mount point is taken all the same.
         entry = read_entry(line) or read_entry(" ".join([*fields, "auto"]))
         if entry is not None and (entry.path.rstrip("/") or "/") in places:
             yield FSTAB, line, entry.src

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A layout that was carried out -> what the host has to know of it: mounts, swap, crypttab and mdadm.conf, and what of that is missing.
+"""A finished layout -> what the host has to know: mounts, swap, crypttab and mdadm.conf, and which of these are missing.
 
 Everything is found again by UUID, never by a name that may change at the next boot.
 """
@@ -46,7 +46,7 @@ _TOOLS_OF_METHODS = {TANG: ("clevis", "clevis-luks-unlock", "clevis-luks-askpass
 
 @dataclass(frozen=True)
 class Settings:
-    """How a layout is used. What is None was not given, and what the host has of it stays.
+    """How a layout is used. For None the host's own settings stay.
 
     `root` is where mount points lie on the running host. With `new_system` the tables are those of a system that lies there, which
     knows nothing of `root`. `nofail` names mount points and spaces, or has `all` for all but the root. `key_files` are paths by container
@@ -101,7 +101,10 @@ def host_files(made: Mapping[str, t.Any], settings: Settings, present: Texts | N
     }
     new = {kind: _to_remember(lines[kind], remembers[kind]) for kind in lines}
     memory = write_boot_settings({kind: {**remembers[kind], **new[kind]} for kind in lines})
-    both = {kind: {**remembers[kind], **{name: one.beside(remembers[kind].get(name)) for name, one in new[kind].items()}} for kind in lines}
+    both = {
+        kind: {**remembers[kind], **{name: one.together_with(remembers[kind].get(name)) for name, one in new[kind].items()}}
+        for kind in lines
+    }
     return {
         **{kind: [_without_memory(line) for line in found] for kind, found in lines.items()},
         "arrays": [_array(array, _found(made, "arrays", array.device), texts) for array in layout.arrays if array.in_mdadm_conf],
@@ -189,7 +192,7 @@ def _swap(mount: Mount, found: Found, known: _Known) -> Plain:
 
 
 def _line(new: Line, there: Line | None, mount: Mount, found: Found, known: _Known, kind: str, name: str) -> Plain:
-    """Return a line of fstab: what `there` is of it stays, as far as it holds for what is on the device now."""
+    """Return a line of fstab; words of `there` stay, as far as they fit the device's present contents."""
     remembered, present = known.remembered(kind, name), None
     final = new
     if there is not None:
@@ -209,7 +212,7 @@ def _line(new: Line, there: Line | None, mount: Mount, found: Found, known: _Kno
 
 
 def _is_line_of(line: Line, path: str, found: Found, known: _Known) -> bool:
-    """Return whether a line is of this mount: of what is on the device now, or of what a plan had there, which nothing has any more."""
+    """Return whether a line is this mount's: by the device's present contents, or by contents of a plan that nothing has any more."""
     if line.is_swap or (line.path.rstrip("/") or "/") != path:
         return False
     return _is_named(line.src, found) or (not known.settings.new_system and is_derived(plain_source(line.src).removeprefix("UUID=")))
@@ -258,7 +261,7 @@ def _pass(mount: Mount) -> str:
 def _container(container: DesiredContainer, found: Found, used: Sequence[Mount], known: _Known) -> Plain:
     """Return the line of a container that carries what is `used`: where nothing of that is waited for, it must not be either.
 
-    A key that its line has stays, unless another one is asked for: without it the next start would ask somebody who is not there.
+    A key that its line has stays, unless another one is asked for: without it the next start would ask an absent user.
     """
     name, unlock = container.name, container.unlock
     there = next(

@@ -32,7 +32,7 @@ class StaticIndex:
     filesystems: Mapping[str, tuple[Plain, ...]]
     zpools: Mapping[str, Plain]
     zpool_parts: Mapping[str, str]
-    """What a partition is for a ZFS pool beside its data: log of tank, cache of tank."""
+    """A partition's role in a ZFS pool, if it holds no data: log of tank, cache of tank."""
     encrypted: frozenset[str]
     parents: Mapping[str, str]
     arrays_of: Mapping[str, tuple[str, ...]]

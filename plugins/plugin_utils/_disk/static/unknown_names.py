@@ -35,8 +35,8 @@ class Named:
 def unknown_names(schema: Plain, named: Named, accounts: str | None = None) -> list[str]:
     """Return a sentence for each name that nothing has, with what could be meant, and for what crypttab has no form for.
 
-    `accounts` has a line `user NAME NUMBER` or `group NAME NUMBER` for each of `owner` and `group` that is known; None where it cannot be
-    known yet who there will be.
+    `accounts` has a line `user NAME NUMBER` or `group NAME NUMBER` for each of `owner` and `group` that is known; None where the accounts
+    are not known yet.
     """
     layout = layout_of(schema)
     used = layout.mounts()

@@ -234,7 +234,7 @@ def _check_node(node: Node, prefix: str, mistakes: Mistakes) -> None:
 
 
 def _is_usual(instance: Instance) -> bool:
-    """Tell whether an instance needs no closer look, as nearly all do; spelled out, since clusters have thousands."""
+    """Return whether an instance needs no closer look, as nearly all do; spelled out, since clusters have thousands."""
     for disk in instance.disks:
         if not 0 <= disk.size <= _LARGEST or (disk.spindles is not None and not 0 <= disk.spindles <= _LARGEST):
             return False

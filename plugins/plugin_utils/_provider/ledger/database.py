@@ -84,7 +84,7 @@ _MOST_LINKS = 40
 
 
 def is_missing_file(url: sa.URL) -> bool:
-    """Tell whether the URL names an SQLite file that is not there yet."""
+    """Return whether the URL names an SQLite file that is not there yet."""
     return url.get_backend_name() == "sqlite" and not _is_in_memory(url) and not file_of(url).exists()
 
 

@@ -27,7 +27,7 @@ class Names:
     classes: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
+        """Return whether there are any."""
         return bool(self.traits or self.classes)
 
 

@@ -123,12 +123,12 @@ def run_transaction(
 
 
 def is_locked(error: Exception) -> bool:
-    """Tell whether a file of SQLite stayed locked until the deadline, or while it was opened: a wait, and no race."""
+    """Return whether a file of SQLite stayed locked until the deadline, or while it was opened: a wait, and no race."""
     return sqlite_code(getattr(error, "orig", None)) == _SQLITE_BUSY
 
 
 def is_lost_connection(error: Exception) -> bool:
-    """Tell whether the server, or the way to it, is gone; whatever was sent last may have arrived or not."""
+    """Return whether the server, or the way to it, is gone; whatever was sent last may have arrived or not."""
     if not isinstance(error, sa.exc.DBAPIError) or sqlite_code(error.orig) is not None:
         return False
     state, number = getattr(error.orig, "sqlstate", None), mysql_code(error.orig)
@@ -140,7 +140,7 @@ def is_lost_connection(error: Exception) -> bool:
 
 
 def is_lost_race(error: Exception) -> bool:
-    """Tell whether running the whole transaction again may succeed."""
+    """Return whether running the whole transaction again may succeed."""
     if isinstance(error, (LostRace, sa.exc.IntegrityError)):
         # Everything is checked before it is written, so a violated key means that it came in between.
         return True

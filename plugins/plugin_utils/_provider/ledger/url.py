@@ -126,7 +126,7 @@ def _refuse_options(url: sa.URL, backend: str) -> None:
 
 
 def _has_stray_at(given: str) -> bool:
-    """Tell whether an @ stands elsewhere than once before the host; what follows it, perhaps of a password, is read as the host."""
+    """Return whether an @ stands elsewhere than once before the host; what follows it, perhaps of a password, is read as the host."""
     rest, authority = given.partition("://")[2], _authority(given)
     return authority.count("@") > 1 or "@" in rest.removeprefix(authority)
 

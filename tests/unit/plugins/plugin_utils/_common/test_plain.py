@@ -52,7 +52,7 @@ def test_what_yaml_takes_for_a_date_is_told_with_its_place() -> None:
     assert [str(mistake) for mistake in caught.value.mistakes] == [
         "cluster.tags[1]: is a date to YAML; put it in quotes ('2026-01-02') to have it as text",
         "cluster.free.at: is a date to YAML; put it in quotes ('2026-01-02 03:04:00') to have it as text",
-        "cluster.key: is of the type bytes, which is no plain data",
+        "cluster.key: has type bytes; use strings, numbers, lists or mappings",
     ]
 
 

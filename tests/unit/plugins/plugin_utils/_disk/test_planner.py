@@ -299,7 +299,7 @@ def test_a_vg_on_disks_of_different_blocks_is_a_warning() -> None:
     facts = {"disks": [{"id": "sda", "size": 1000, "logical_block": 512}, {"id": "sdb", "size": 1000, "logical_block": 4096}]}
     schema = [{"id": "g", "type": "vg", "contains": ["a"]}, lv("a")]
     assert plan(schema, facts)["warnings"] == [
-        "g: its disks have logical blocks of 512 and 4096 bytes, which LVM only joins when told to;"
+        "g: its disks have logical blocks of 512 and 4096 bytes, which LVM only joins with a special option;"
         " keep them apart with disks or best_with_disks and logical_block"
     ]
     kept_apart = [{"id": "g", "type": "vg", "contains": ["a"], "disks": "yaql=$.disks.where($.logical_block = 4096)"}, lv("a")]
@@ -312,7 +312,7 @@ def test_preferences_within_a_vg_are_a_warning(objective: Objective) -> None:
     volumes = [lv("a", best_with_disks=SSD), lv("b"), lv("c", best_with_disks=SSD)]
     planned = plan([{"id": "g", "type": "vg", "contains": ["a", "b", "c"]}, *volumes], facts, objective)
     assert planned["warnings"] == [
-        "g: the disks and sizes of the plan follow best_with_disks of a and c, but LVM is not told of it and puts volumes anywhere in g;"
+        "g: the disks and sizes of the plan follow best_with_disks of a and c, but LVM puts volumes anywhere in g;"
         " set it on g, or put a and c into another vg"
     ]
 

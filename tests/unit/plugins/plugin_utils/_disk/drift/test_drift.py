@@ -104,7 +104,7 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
     "another type": (
         lambda facts: facts["disks"][0]["partitions"][1].update(type="0fc63daf-8483-4772-8e79-3d69d8477de4"),
         "differs",
-        "partition 2 (boot) is of type 0fc63daf-8483-4772-8e79-3d69d8477de4, in the plan of a19d880f-05fc-4d3b-a006-743f0f84911e",
+        "partition 2 (boot) has type 0fc63daf-8483-4772-8e79-3d69d8477de4, in the plan a19d880f-05fc-4d3b-a006-743f0f84911e",
     ),
     "mounted elsewhere": (
         lambda facts: facts["disks"][0]["partitions"][0].update(mountpoints=["/mnt"]),

@@ -67,7 +67,7 @@ def test_ironic() -> None:
         # What a controller extends is what udev names the disk by.
         (f"{WWN}6d0946600a1b2c002f3e4d5c6b7a8990", "hdd", 17166336, None),
     ]
-    assert warnings == "Ironic's inspection does not tell whether disks are in use and what is on the disks"
+    assert warnings == "Ironic's inspection does not say whether disks are in use and what is on the disks"
     assert to_hardware(ironic.read(sample("ironic")["inventory"])) == to_hardware(ironic.read(sample("ironic")))
 
 
@@ -80,7 +80,7 @@ def test_maas() -> None:
         ("/dev/sdb", "hdd", 512),
     ]
     assert "MAAS gives /dev/sdb no durable name" in warnings
-    assert "MAAS does not tell whether /dev/sdb rotates" in warnings
+    assert "MAAS does not say whether /dev/sdb rotates" in warnings
 
 
 def test_redfish_shows_volumes_instead_of_their_drives() -> None:

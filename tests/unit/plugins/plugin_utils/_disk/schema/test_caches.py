@@ -104,7 +104,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         "schema[2].cache_of: cannot be combined with keep_data",
         "schema[3].cache_of: 'mail' already has the cache 'fast'; it has one at most",
         "schema[4].cache_of: there is no space 'nothing'",
-        "schema[5].cache_of: 'bulk' is of type vg; only an lv in a vg and a zpool can have a cache",
+        "schema[5].cache_of: 'bulk' has type vg; only an lv in a vg and a zpool can have a cache",
         "schema[6].cache_mode: says how a cache works, so it needs cache_of",
         "schema[7].cache_mode: is 'sometimes'; must be writethrough or writeback",
         "schema[8].cache_of: makes no sense for the type vg; it is for partition, raid",

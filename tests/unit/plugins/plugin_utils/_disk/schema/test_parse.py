@@ -324,7 +324,7 @@ def test_nothing_given_is_changed() -> None:
             "schema[0].contains[0]",
             "there is no space 'aa'",
         ),
-        ([{"id": "g", "type": "vg", "contains": ["p"]}, {"id": "p", "type": "partition"}], "schema[0].contains[0]", "is of type partition"),
+        ([{"id": "g", "type": "vg", "contains": ["p"]}, {"id": "p", "type": "partition"}], "schema[0].contains[0]", "has type partition"),
         ([{"id": "g", "type": "vg", "contains": ["a", "a"]}, LV], "schema[0].contains[1]", "twice in this vg"),
         ([{"id": "g", "type": "vg", "contains": [5, "a"]}, LV], "schema[0].contains[0]", "is a number"),
         ([{"id": "g", "type": "vg", "contains": "a"}, {**LV, "id": "ab"}, {**LV}], "schema[1]", "ab is in no vg"),

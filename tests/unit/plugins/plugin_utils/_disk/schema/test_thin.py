@@ -133,10 +133,10 @@ def test_all_mistakes_are_told_at_once() -> None:
     )
     text = "\n".join(said)
     for line in (
-        "schema[0].contains[1]: 'web' is of type thin; a vg contains lv and thin_pool, and any raid that it lies on",
+        "schema[0].contains[1]: 'web' has type thin; a vg contains lv and thin_pool, and any raid that it lies on",
         "schema[0].keep_data: the vg vg0 has the thin pool lost, and what is in such a vg cannot be planned around",
         "schema[1].contains[2]: 'web' is twice in this thin_pool; a space is in one thin_pool",
-        "schema[1].contains[3]: 'root' is of type lv; a thin_pool contains thin",
+        "schema[1].contains[3]: 'root' has type lv; a thin_pool contains thin",
         "schema[1].chunk_size: is '100 KiB'; must be a multiple of 64 KiB up to 1 GiB",
         "schema[1].metadata_size: is 1; must be a size from 2 MiB to 16128 MiB",
         "schema[1].mount: makes no sense for the type thin_pool",

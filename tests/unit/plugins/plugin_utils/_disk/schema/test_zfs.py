@@ -171,7 +171,7 @@ def test_mistakes_in_parts_are_told() -> None:
     for line in (
         "schema[0].spares: a stripe does not survive the loss of a disk, so a spare is of no use; leave spares out",
         "schema[3].log_of: there is no space 'tenk' (did you mean tank?)",
-        "schema[4].log_of: 'root' is of type lv; only a zpool can have a log",
+        "schema[4].log_of: 'root' has type lv; only a zpool can have a log",
         "schema[5].log_of: cannot be combined with cache_of; a partition is a log or a cache",
         "schema[6].cache_of: a zpool's cache is a partition, for it holds only what is in the pool as well; leave mirror out",
         "schema[7].cache_mode: is for caches of an lv; a zpool's cache holds only what is in the pool as well",
