@@ -117,7 +117,7 @@ class Properties(Kind):
 NODE, NODE_IF_ANY = Named(names.why_no_device), Named(names.why_no_device, filled=False)
 NODES, DEVICES = ListOf(NODE, "devices"), ListOf(NODE, "devices", least=1)
 KEPT = [
-    Row("keep_data", Truth(), "Whether what is there now stays.", default=False),
-    Row("space_id", Named(names.why_no_text, filled=False), "The space of the dynamic schema that it is of."),
+    Row("keep_data", Truth(), "Whether existing contents stay.", default=False),
+    Row("space_id", Named(names.why_no_text, filled=False), "The id of its space in the dynamic schema."),
 ]
 """What the entries of most lists have."""

@@ -4,7 +4,7 @@
 
 """LVM in the static schema: what a volume group, a thin pool, a volume and a cache are in it, and what has to be right about them.
 
-Sizes in the schema are MiB, those of what is read of it bytes.
+Sizes in the schema are MiB, those of the model bytes.
 """
 
 from __future__ import annotations
@@ -139,9 +139,9 @@ class DesiredCache:
 
 @dataclass(frozen=True)
 class DesiredVolume:
-    """A logical volume; `may_shrink`: one that is there and larger may be made smaller.
+    """A logical volume; `may_shrink`: an existing larger volume may be made smaller.
 
-    One in a thin pool, `pool`, takes of it what is written; its size is what it seems to have.
+    A volume in a thin pool, `pool`, takes only the space of written data from the pool; its size is the one that users see.
     """
 
     place: str

@@ -49,7 +49,7 @@ def _why_no_subvolume(text: str) -> t.Optional[str]:
     return None if btrfs.subvolume_name(text) is not None else f"must be {btrfs.NAME_WANTED}, not {shown(text)}"
 
 
-_TEXT, _FLAG, _UUID = Text(), Truth(), "A UUID; by default one that follows from what it is of."
+_TEXT, _FLAG, _UUID = Text(), Truth(), "A UUID; by default derived from the names of the layout."
 _MOUNT = Named(_why_no_mount, filled=False)
 _KEY_FILE, _CRYPTTAB_OPTIONS = Named(crypttab.why_no_key_file, filled=False), Named(crypttab.why_no_options, filled=False)
 _PARTITION = Table(

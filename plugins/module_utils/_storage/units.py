@@ -11,5 +11,5 @@ MIB = 1024**2
 
 
 def in_mib(size: int) -> str:
-    """Return a size of so many bytes in words: in MiB where it is a whole number of them."""
+    """Return a size in bytes as words: in MiB where it is a whole number of MiB."""
     return f"{size // MIB} MiB" if size % MIB == 0 else f"{size} bytes"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Resource providers: who has how much of what, who uses it, and where a request would fit.
+"""Resource providers: their inventories, the consumers that use them, and where a request would fit.
 
 In come the arguments of the modules provider, provider_info, provider_candidates and provider_allocation; out come their results as
 plain data. The packages, each of which imports only those before it:

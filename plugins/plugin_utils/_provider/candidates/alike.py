@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Entries of same_subtree that ask for the same: a set of them is tried in one order only, and only where there is room for so many.
+"""Entries of same_subtree that ask for the same: a set of them is tried in one order only, and only where there is room for the whole set.
 
-Who asks for five pairs of GPUs, each below a NUMA node, would else have every order of the pairs tried, and every way to give two of them
+A request for five pairs of GPUs, each below a NUMA node, would otherwise try every order of the pairs, and every way to give two of them
 one node that has GPUs for one.
 """
 
@@ -34,7 +34,7 @@ def asked_by(request: Request, column: Column) -> tuple[object, ...]:
 def alike_subtrees(index: Index, request: Request, columns: Sequence[Column]) -> Iterator[tuple[list[int], Rules]]:
     """Yield for each kind of entry the first level of each entry, and to how many entries each provider may be given at that level.
 
-    Whoever exchanges two entries exchanges their suffixes alone, as none of their groups is in another entry. Numbers of entries are in the
+    Exchanging two entries exchanges their suffixes alone, as none of their groups is in another entry. Numbers of entries are in the
     form of the rules of a class.
     """
     level_of = {column.group.suffix: level for level, column in enumerate(columns)}

@@ -45,7 +45,7 @@ class Source:
 def fillings(amount: int, sources: Sequence[Source], spend: Callable[[int], None]) -> Iterator[tuple[Part, ...]]:
     """Yield the canonical filling of every set of sources that can give the amount, smaller sets first.
 
-    `spend` is told how many steps were made, so that the caller can end a search that takes too long.
+    `spend` gets the number of steps, so that the caller can end a search that takes too long.
     """
     usable = [source for source in sources if source.largest]
     largest = sorted((source.largest for source in usable), reverse=True)

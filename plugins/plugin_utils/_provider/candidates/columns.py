@@ -133,7 +133,7 @@ def trees_with(index: Index, own: Mask, shared: Mask) -> Mask:
 
 
 def feasible_trees(index: Index, request: Request, columns: list[Column]) -> Mask:
-    """Return the trees in which every column has a choice and the root satisfies what is asked of it."""
+    """Return the trees in which every column has a choice and the root satisfies its constraints."""
     feasible = np.ones(index.trees, dtype=bool)
     for _kind, _says, holds in root_filters(index, request):
         feasible &= holds

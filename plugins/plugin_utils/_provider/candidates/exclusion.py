@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ..request.model import UNSUFFIXED, Request
 
 Impossible = Callable[[Request], bool]
-"""Tells whether a request is known to have no candidate."""
+"""Returns whether a request is known to have no candidate."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Exclusion:
         """Return it as a sentence."""
         names = [suffix or "''" for suffix in self.groups]
         if len(names) == 1:
-            return f"No tree has all that group {names[0]} asks for together, although it has each part of it."
+            return f"No tree has all that group {names[0]} asks for together, although some tree has each part alone."
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         if self.because:
             return f"Groups {listed} exclude each other, because of {' together with '.join(self.because)}."

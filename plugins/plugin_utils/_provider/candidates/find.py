@@ -39,7 +39,7 @@ class SearchOptions:
     `distinct`: "allocations" counts candidates that allot the same amounts to the same providers once, "mappings" keeps every assignment
     of groups. `order`: "spread" takes the tree first of which the least share will be in use, and one candidate of every tree before a
     second of any; "pack" the tree of which the most will be, and all of its candidates; "none" goes by the trees' names. `budget`: how
-    many choices are looked at, at most.
+    many choices the search may try.
     """
 
     distinct: str = "allocations"
@@ -51,8 +51,8 @@ class SearchOptions:
 class Answer:
     """The candidates that were found; `truncated` when the budget or their size ended the search before the request's limit or the last.
 
-    `anchors` says of each candidate in which index it was found, and the position of the root of whose tree it is. `steps` is how many
-    choices were looked at.
+    `anchors` says of each candidate in which index it was found, and the position of its tree's root. `steps` counts the
+    choices that were tried.
     """
 
     candidates: list[Candidate]

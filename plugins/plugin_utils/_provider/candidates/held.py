@@ -5,8 +5,8 @@
 """Whether a consumer has what a request asks for already: checked on what it has, never by looking for it among all candidates.
 
 The world is cut down to what the consumer has: each inventory is exactly the amount that is held, in one piece or in many. When the
-request asks as much of each class as is held altogether, a candidate in that world takes all of it, and so is what is held. Room, units
-and steps are not asked again: an inventory may have shrunk since, and whoever has something keeps it.
+request asks as much of each class as is held altogether, a candidate in that world takes everything, and so equals the allocation. Room,
+units and steps are not asked again: an inventory may have shrunk since, and a consumer keeps what it has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .index import Index, build_index
 
 
 def held_candidate(world: World, held: Allocations, request: Request, budget: int) -> Answer:
-    """Return what is held as the one candidate of a request, or none when it is something else; `truncated` when it cannot be told.
+    """Return what is held as the one candidate of a request, or none when it is something else; `truncated` when that stays unknown.
 
     `world` needs only the trees in which something is held, where all of that is shared also those that may share it, and the trees of
     all that these may share: a group that asks for no resources can be satisfied there.

@@ -238,7 +238,7 @@ def index_rows(
     custom_traits: frozenset[str] = frozenset(),
     aggregate_names: frozenset[str] = frozenset(),
 ) -> Index:
-    """Return the index of rows whose parents are among them and form no loop, and of the names that exist besides."""
+    """Return the index of rows whose parents are among them and form no loop, and of other existing names."""
     ordered, depths, tree_starts = _preorder(rows.members)
     positions = {member.key: position for position, member in enumerate(ordered)}
     tree_start = np.array(tree_starts, dtype=np.int64)

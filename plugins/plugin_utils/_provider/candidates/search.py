@@ -58,7 +58,7 @@ Choice = tuple[tuple[int, ...], tuple[tuple[Part, ...], ...]]
 
 
 class BudgetSpent(Exception):
-    """The search looked at as many choices as it may."""
+    """The search has used up its budget of choices."""
 
 
 class Budget:

@@ -62,7 +62,7 @@ def largest_that_fits(index: Index, request: Request, fits: Callable[[Request], 
 def largest_free(index: Index, request: Request) -> Iterator[tuple[str, str, int, int, int]]:
     """Yield (suffix, class, amount asked, largest piece that is free, position of its provider) for each amount.
 
-    Only providers that satisfy all else that the group asks of one provider are looked at, or all of them if there are none.
+    Counts only providers that satisfy all other constraints of the group, or all providers if none does.
     """
     for group in request.groups:
         for name, amount in group.resources:
@@ -161,14 +161,14 @@ def _largest(pieces: Sequence[int], too_much: int, fits: Callable[[int], bool]) 
 
 
 _NAMED = ("required", "forbidden", "member_of", "not_member_of", "in_tree")
-"""Constraints that tell a reader which providers are meant."""
+"""Constraints that describe the providers to a reader."""
 
 TRIAL_BUDGET = 200_000
 """How many choices one trial of a relaxed request looks at, at most."""
 
 
 Holders = Callable[[str, str], Sequence[Mapping[str, t.Any]]]
-"""Who has something of a provider (UUID) and a class: {consumer, name, project, user, amount} each."""
+"""Returns the consumers that use a class of a provider (UUID): {consumer, name, project, user, amount} each."""
 
 _MOST_BUSY = 20
 _MOST_SHOWN = 3
@@ -206,7 +206,7 @@ def explain(index: Index, request: Request, have: int = 0, holders: Holders = la
 
 
 def _busy(index: Index, request: Request, first: dict[str, t.Any] | None, holders: Holders) -> Iterator[dict[str, t.Any]]:
-    """Yield the providers that have all that the first empty constraint was asked of, and who uses what they lack."""
+    """Yield the providers that were left before the first empty constraint, and the consumers that use what they lack."""
     if first is None or first.get("kind") != "room":
         return
     (group,) = (group for group in request.groups if group.suffix == first["group"])
@@ -368,7 +368,7 @@ def sentences(
     exclusion: Exclusion | None = None,
     busy: Sequence[dict[str, t.Any]] = (),
 ) -> Iterator[str]:
-    """Yield the reasons in a world of so many providers as sentences."""
+    """Yield the reasons in a world of `size` providers as sentences."""
     if not size:
         yield "There are no providers at all."
         return

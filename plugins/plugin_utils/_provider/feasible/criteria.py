@@ -37,7 +37,7 @@ class Sql:
 
 @dataclass(frozen=True)
 class Atom:
-    """One thing that a provider has, a row in a table; `kind` and `label` tell people of it.
+    """One thing that a provider has, a row in a table; `kind` and `label` describe it to people.
 
     `kept` are providers whose rows are as wanted whatever they say.
     """
@@ -50,13 +50,13 @@ class Atom:
 
     @property
     def relaxed(self) -> Sql:
-        """What a row says, or that it is of a provider that is kept."""
+        """The row's condition, or that its provider is a kept one."""
         return Sql(f"({self.says.text} OR {{p}}.provider_id IN ({numbers_in(self.kept)}))", self.says.values) if self.kept else self.says
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """What one choice needs. `own` is asked besides of a tree's own provider, `shared` of one of another tree; None: none will do.
+    """What one choice needs. `own` must hold in addition for a tree's own provider, `shared` for one of another tree; None: none will do.
 
     A tree needs `least` such providers, and `total` of the first atom's class in all of them. `tree` is the only root whose providers
     will do.
@@ -86,7 +86,7 @@ class Criterion:
 class Criteria:
     """What a request needs of a tree. `unwanted` are tables and conditions of which the root's rows must have none.
 
-    `held` are the roots of the trees in which the consumer has something, which counts as free: they are always looked at. `roots` are
+    `held` are the roots of the trees in which the consumer has something, which counts as free: they are always searched. `roots` are
     the only ones that will do, None for any; `other_roots` will not.
     """
 

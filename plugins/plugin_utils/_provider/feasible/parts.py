@@ -24,7 +24,7 @@ from .roots import Counts, Finder
 
 _FIRST_TREES, _MOST_TREES = 8, 1024
 _STEPS = 8
-"""The first of as many trees as candidates are wanted: each may have several. What they have tells how many more are loaded."""
+"""The first of as many trees as candidates are wanted: each may have several. Their candidates decide how many more are loaded."""
 
 Held = Mapping[tuple[int, str], int]
 """What counts as free although it is in use: amounts by provider's number and class."""

@@ -4,8 +4,8 @@
 
 """The roots of the trees that may satisfy a request, in the order in which the search wants them.
 
-By name the first roots are walked and looked at, many at once. Where few of them will do, one statement finds all that do, led by the
-rarest criterion; where those are too many to sort, enough of them are met by walking on.
+The first roots by name are checked, many at once. Where few of them fit, one statement finds all that fit, led by the
+rarest criterion; where those are too many to sort, enough of them are found by checking on.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _FIRST_PAGE, _LARGEST_PAGE = 64, 4096
 _WALKED_AT_LEAST = 256
 """The first names may be of another kind than the hosts, such as pools that they share."""
 _FEW = 16
-"""One root in so many that will do is few: then all that do are looked for at once."""
+"""Fewer than one fitting root in this number is few: then all that fit are searched for at once."""
 _MOST_SORTED = 20_000
 _SORTED_FOR_ONE = 4
-"""So many roots with a rare trait or aggregate are looked at at once, and sorted, sooner than one that is wanted is walked to."""
+"""This number of roots with a rare trait or aggregate is checked and sorted sooner than one fitting root is met in order."""
 _COUNTED = (1_024, 4_096, 100_000)
 """How far criteria are counted to find the rarest."""
 
@@ -39,7 +39,7 @@ Counts = dict[tuple[str, Sql, int], int]
 
 @dataclass
 class Finder:
-    """Finds roots in one read transaction; what it learns of aggregates and criteria serves all of it."""
+    """Finds roots in one read transaction; what it learns of aggregates and criteria serves all its searches."""
 
     connection: sa.Connection
     criteria: Criteria
@@ -108,7 +108,7 @@ class Finder:
         return only
 
     def _are_at_most(self, most: int) -> bool:
-        """Whether a trait or an aggregate leaves no more roots than so many; where few are wanted, counting is not worth it."""
+        """Whether a trait or an aggregate leaves at most `most` roots; where few are wanted, counting is not worth it."""
         return most >= _SORTED_FOR_ONE * _WALKED_AT_LEAST and any(
             self._count(atom, max(most + 1, _COUNTED[0])) <= most
             for criterion in self.criteria.wanted
@@ -244,7 +244,7 @@ class Finder:
         return Sql(f"EXISTS (SELECT 1 {of_tree})", says.values)
 
     def _rarest(self) -> tuple[Criterion, int, int] | None:
-        """Return the criterion and the atom of it that the fewest rows have, and how many; None where sharing providers may always do."""
+        """Return the criterion and its atom that the fewest rows have, and how many; None where sharing providers may always do."""
         atoms = [
             (criterion, number)
             for criterion in self.criteria.wanted

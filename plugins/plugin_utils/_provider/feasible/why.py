@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Why a large ledger has no candidate: what its indexes can tell, without loading it.
+"""Why a large ledger has no candidate: what its indexes can prove, without loading it.
 
-A small ledger is loaded, and candidates/why.py tells all. Here providers are counted for each group and constraint, no further than
+A small ledger is loaded, and candidates/why.py explains everything. Here providers are counted for each group and constraint, up to
 COUNTED, the largest free pieces are looked up, and groups that exclude each other are found by asking for fewer of them. What else would
 help is not tried out.
 """

@@ -4,8 +4,8 @@
 
 """The usual claim, of one new consumer and one provider: what it asks for is counted as used where there is room, in one update.
 
-On PostgreSQL all of it is one statement, elsewhere there are a few. How many inventories were counted is the check. Where they are too few,
-or the consumer is not new, nothing is left of it, and the claim is made once more the long way, which finds out why. Everything else is
+On PostgreSQL that is one statement, elsewhere there are a few. How many inventories were counted is the check. Where they are too few,
+or the consumer is not new, it is rolled back, and the claim is made once more the long way, which finds out why. Everything else is
 made the long way from the start.
 """
 
@@ -29,13 +29,15 @@ _MOST_PARTS = 16
 
 _FIND = Statement(
     sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation).where(
-        sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("called_so"))
+        sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("provider_name"))
     )
 )
 
 
 _NAMESAKES = Statement(
-    sa.select(consumers.c.id).where(sa.or_(consumers.c.name == sa.bindparam("called"), consumers.c.uuid == sa.bindparam("named_uuid")))
+    sa.select(consumers.c.id).where(
+        sa.or_(consumers.c.name == sa.bindparam("consumer_name"), consumers.c.uuid == sa.bindparam("named_uuid"))
+    )
 )
 
 
@@ -75,13 +77,13 @@ def _new(claim: Claim, generation: int) -> Consumer:
 
 def _namesake(claim: Claim) -> dict[str, str | None]:
     """Return what finds consumers of the same name, which the claim may be for; nothing is found for a claim by UUID."""
-    return {"called": claim.name, "named_uuid": None if claim.name is None else consumer_uuid(claim.name)}
+    return {"consumer_name": claim.name, "named_uuid": None if claim.name is None else consumer_uuid(claim.name)}
 
 
 def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
     """Return the provider's number, UUID and name, and its generation. Raises _NotAtOnce, also where the consumer is not new."""
     ((reference, amounts),) = claim.amounts.items()
-    names = {"uuid": canonical_uuid(reference), "called_so": reference}
+    names = {"uuid": canonical_uuid(reference), "provider_name": reference}
     if claim.name is not None and _NAMESAKES.rows(connection, _namesake(claim)):
         raise _NotAtOnce
     rows = _FIND.rows(connection, names)
@@ -107,7 +109,7 @@ def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, s
     """Return the same; all that the other way does is one statement here."""
     ((reference, amounts),) = claim.amounts.items()
     wanted = _new(claim, 1)
-    values: dict[str, int | str | None] = {"uuid": canonical_uuid(reference), "called_so": reference, "who": wanted.uuid}
+    values: dict[str, int | str | None] = {"uuid": canonical_uuid(reference), "provider_name": reference, "consumer_uuid": wanted.uuid}
     for position, name in enumerate(sorted(amounts)):
         values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
     rows = _whole(len(amounts)).rows(connection, {**values, **owner_values(wanted), **_namesake(claim)})
@@ -127,12 +129,13 @@ def _whole(parts: int) -> Statement:
     pieces = ", ".join(f"(CAST(:name{position} AS VARCHAR), CAST(:amount{position} AS BIGINT))" for position in positions)
     text = f"""
         WITH found AS (
-            SELECT id, uuid, name FROM resource_providers WHERE uuid = :uuid OR name = :called_so
+            SELECT id, uuid, name FROM resource_providers WHERE uuid = :uuid OR name = :provider_name
             ORDER BY CASE WHEN uuid = :uuid THEN 0 ELSE 1 END LIMIT 1
         ), made AS (
             INSERT INTO consumers (uuid, generation, project, "user", type, name)
-            SELECT CAST(:who AS VARCHAR), 1, CAST(:whose AS VARCHAR), CAST(:by AS VARCHAR), CAST(:kind AS VARCHAR), CAST(:called AS VARCHAR)
-            FROM found WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE name = :called OR uuid = :named_uuid)
+            SELECT CAST(:consumer_uuid AS VARCHAR), 1, CAST(:owner_project AS VARCHAR), CAST(:owner_user AS VARCHAR),
+                CAST(:consumer_type AS VARCHAR), CAST(:consumer_name AS VARCHAR)
+            FROM found WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE name = :consumer_name OR uuid = :named_uuid)
             ON CONFLICT DO NOTHING RETURNING id
         ), raised AS (
             UPDATE resource_providers p SET generation = p.generation + 1 FROM found, made WHERE p.id = found.id

@@ -4,7 +4,7 @@
 
 """Backups: a whole ledger, as it was at one moment, in an SQLite file; and a file of SQLite made what such a backup holds.
 
-A copy of the file alone lacks what SQLite keeps beside it. SQLite's own backup reads and writes by way of its locks and its log, so that
+A copy of the file alone lacks SQLite's log files. SQLite's own backup reads and writes by way of its locks and its log, so that
 the commits of all processes are in it, and none is written into half of another state.
 """
 
@@ -83,7 +83,7 @@ def back_up(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
 
 
 def restore(database: str | None, path: Path, timeout: float, *, dry_run: bool) -> Contents:
-    """Make the file of an SQLite ledger what a backup holds, in one transaction of SQLite; a damaged file is replaced, with all beside it.
+    """Make the file of an SQLite ledger what a backup holds, in one transaction of SQLite; a damaged file is replaced, with its logs.
 
     Raises InputError for a database on a server, or a backup that is none, and Unavailable while another program writes.
     """

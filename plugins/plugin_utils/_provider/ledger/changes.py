@@ -31,7 +31,7 @@ class Parts:
 class ProviderChange:
     """What a provider shall be; None leaves a part as it is, and is nothing where the provider is new.
 
-    `add` and `remove` change single parts of what is there. At least one of `uuid` and `name` is given; `parent` is a UUID, a name or
+    `add` and `remove` change single parts of a provider. At least one of `uuid` and `name` is given; `parent` is a UUID, a name or
     ROOT. `generation` is the one the caller saw. `aggregates` are UUIDs, `aggregate_names` the names of those that have one. `place` is
     where the caller wrote it.
     """
@@ -54,7 +54,7 @@ class ProviderChange:
         return t.cast("str", self.uuid or self.name)
 
     def place_of(self, part: str) -> str:
-        """Return where the caller wrote a part of it."""
+        """Return where the caller wrote a part of the change."""
         return f"{self.place}.{part}" if self.place else part
 
     def from_now_on(self, stored: StoredProvider | None) -> ProviderChange:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Claims: give consumers what they ask for, all of it or nothing, move it, or take it back.
+"""Claims: give consumers everything that they ask for or nothing, move it, or take it back.
 
 A claim says what a consumer has from now on. Several claims are one transaction: their sums are checked together, so that consumers
 may change places. Providers on the losing side of a move get a new generation like those on the winning side.
@@ -95,7 +95,7 @@ class Claim:
 class Seen:
     """A provider as it was when a candidate was found; `above` are the UUIDs of its ancestors, its parent first.
 
-    `number` is the ledger's own, so that another provider of the same UUID is told apart.
+    `number` is the ledger's own, so that another provider of the same UUID counts as another.
     """
 
     number: Hashable
@@ -306,7 +306,7 @@ def settle(
 def refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Guarded) -> None:
     """Raise Outdated for providers that changed since they were seen.
 
-    Where a generation has moved, it may have been for another claim; then the provider itself is looked at. Those that the claim takes
+    Where a generation has moved, it may have been for another claim; then the provider's own rows are read. Those that the claim takes
     from are guarded, so that they stay as they are; a root that changes from now on changes after the claim.
     """
     present = read_generations(connection, [entry.uuid for entry in seen])

@@ -33,9 +33,9 @@ from .url import describe, without_secrets
 _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
 _POSTGRESQL_PLANS = "SET jit = off; SET max_parallel_workers_per_gather = 0; SET random_page_cost = 1.1"
 _LONGEST_WAIT = 31536000
-"""A year, in seconds: what servers are told where there is no deadline."""
+"""A year, in seconds: the timeout that servers get where there is no deadline."""
 REVISION = "bareon_revision"
-"""Where a new connection says of which revision the ledger's tables are, if it was told that without asking."""
+"""Where a new connection keeps the revision of the ledger's tables, if it knows that without a query."""
 _POLL_SECONDS = 0.004
 _SQLITE_BUSY = 5
 
@@ -91,7 +91,7 @@ def is_missing_file(url: sa.URL) -> bool:
 def reading(engine: sa.Engine, *, snapshots: bool = True) -> KeptConnection:
     """Return where transactions begin that only read: all their statements see one moment, and they wait for no writer.
 
-    Without snapshots a server is not told of transactions, which takes it two messages more.
+    Without snapshots no transaction is begun on a server, which saves two messages.
     """
     if engine.dialect.name == "sqlite":
         return KeptConnection(engine, {"bareon_reads_only": True})
@@ -135,7 +135,7 @@ class KeptConnection:
     @contextmanager
     def begin(self) -> Iterator[sa.Connection]:
         """Begin a transaction, which is committed at the end of the block; after an error the next one gets another connection."""
-        # An engine with options of its own would have all of its events made anew.
+        # An engine with options of its own would set up all of its events again.
         connection, self._connection = self._connection or self.engine.connect().execution_options(**self._options), None
         try:
             with connection.begin():
@@ -173,7 +173,7 @@ def _connector(url: sa.URL, deadline: Deadline, watchdog: Watchdog | None) -> Ca
         except (TypeError, ValueError):
             raise _wrong_options(url) from None
         if watchdog is not None:
-            # At once: SQLAlchemy asks the server a few things before it tells anybody of the connection.
+            # At once: SQLAlchemy sends the server a few queries before its own event for the connection.
             watchdog.watch(connection)
         return connection
 
@@ -243,7 +243,7 @@ def _make_sqlite_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
 
 
 def _make_file(url: sa.URL) -> None:
-    """Create the file of a ledger for its owner alone, for SQLite would follow the umask; the files beside it get its mode.
+    """Create the file of a ledger for its owner alone, for SQLite would follow the umask; SQLite's log files get its mode.
 
     SQLite reads `file:...` as a URI, which may forbid to create the file; as a path it would name a folder `file:` in the working
     directory. What cannot be created is for SQLite to say.
@@ -260,7 +260,7 @@ def _make_file(url: sa.URL) -> None:
 
 
 def _link_target(url: sa.URL, file: Path) -> Path:
-    """Return the file that a ledger's links lead to. Raises Unavailable for a link of another user, who would choose what is opened."""
+    """Return the file that a ledger's links lead to. Raises Unavailable for another user's link, which could lead to any file."""
     for _link in range(_MOST_LINKS):
         if not os.path.islink(file):
             break
@@ -358,7 +358,7 @@ def _prepare_mysql(connection: t.Any, seconds: int) -> None:
 
 
 class OutcomeUnknown(Unavailable):
-    """The way to the database was lost while a change was being committed; only asking again tells whether it was made."""
+    """The way to the database was lost while a change was being committed; only another query finds whether it was made."""
 
 
 _NOTHING_DONE = "Nothing was changed; running the task again is safe"

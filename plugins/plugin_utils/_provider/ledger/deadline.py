@@ -117,7 +117,7 @@ class Watchdog:
 
 
 def cut_psycopg(connection: t.Any) -> None:
-    """Shut the socket of a connection of psycopg; libpq keeps the descriptor, so only a copy of it is closed here."""
+    """Shut the socket of a connection of psycopg; libpq keeps the descriptor, so only a copy of the descriptor is closed here."""
     with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as copy:
         copy.shutdown(socket.SHUT_RDWR)
 

@@ -36,19 +36,19 @@ _RAISE_ANY_PROVIDER = sa.update(providers).where(providers.c.id == sa.bindparam(
 _RAISE_PROVIDER = Statement(_RAISE_ANY_PROVIDER)
 _RAISE_EXPECTED_PROVIDER = Statement(_RAISE_ANY_PROVIDER.where(providers.c.generation == sa.bindparam("expected")))
 _OWNER: dict[str, t.Any] = {
-    "project": sa.bindparam("whose"),
-    "user": sa.bindparam("by"),
-    "type": sa.bindparam("kind"),
-    "name": sa.bindparam("called"),
+    "project": sa.bindparam("owner_project"),
+    "user": sa.bindparam("owner_user"),
+    "type": sa.bindparam("consumer_type"),
+    "name": sa.bindparam("consumer_name"),
 }
 _RELEASED: dict[str, t.Any] = {"released": sa.bindparam("is_released")}
-# MariaDB and MySQL tell a client what LAST_INSERT_ID was called with: the new generation without another question.
+# MariaDB and MySQL return to a client what LAST_INSERT_ID was called with: the new generation without another question.
 _RAISE_AND_TELL = Statement(
     sa.update(providers)
     .where(providers.c.id == sa.bindparam("number"))
     .values(generation=sa.func.last_insert_id(providers.c.generation + 1))
 )
-_MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("who"), generation=1, **_OWNER))
+_MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("consumer_uuid"), generation=1, **_OWNER))
 _RAISE_CONSUMER = Statement(
     sa.update(consumers)
     .where(consumers.c.id == sa.bindparam("number"), consumers.c.generation == sa.bindparam("expected"))
@@ -57,7 +57,7 @@ _RAISE_CONSUMER = Statement(
 
 _FREE_NAME = Statement(
     sa.update(consumers)
-    .where(consumers.c.uuid == sa.bindparam("who"), consumers.c.generation == sa.bindparam("expected"), consumers.c.released == 1)
+    .where(consumers.c.uuid == sa.bindparam("consumer_uuid"), consumers.c.generation == sa.bindparam("expected"), consumers.c.released == 1)
     .values(name=sa.null())
 )
 
@@ -110,7 +110,7 @@ def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None
 def raise_generation(connection: sa.Connection, number: int, read: int) -> int:
     """Raise the generation of a provider by its number; return the new one. Raises LostRace when the provider has gone.
 
-    `read` is the one that this transaction has read, on SQLite with nobody else writing since.
+    `read` is the one that this transaction has read, on SQLite without other writers since.
     """
     if connection.dialect.name == "mysql":
         generation = _RAISE_AND_TELL.add(connection, {"number": number})
@@ -130,7 +130,7 @@ def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Cons
     """
     owner = owner_values(wanted)
     if held is None:
-        return _MAKE_CONSUMER.add(connection, {"who": wanted.uuid, **owner})
+        return _MAKE_CONSUMER.add(connection, {"consumer_uuid": wanted.uuid, **owner})
     generations = {"expected": held.consumer.generation, "raised": wanted.generation + 1}
     values = {"number": held.id, **generations, "is_released": int(releases), **owner}
     if _RAISE_CONSUMER.change(connection, values) != 1:
@@ -140,13 +140,18 @@ def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Cons
 
 def free_name(connection: sa.Connection, former: Consumer) -> None:
     """Take the name from a consumer that has given everything back. Raises LostRace when it changed since it was read."""
-    if _FREE_NAME.change(connection, {"who": former.uuid, "expected": former.generation}) != 1:
+    if _FREE_NAME.change(connection, {"consumer_uuid": former.uuid, "expected": former.generation}) != 1:
         raise LostRace
 
 
 def owner_values(consumer: Consumer) -> dict[str, str | None]:
-    """Return what is written of a consumer besides its UUID and its generation."""
-    return {"whose": consumer.project, "by": consumer.user, "kind": consumer.type, "called": consumer.name}
+    """Return the columns of a consumer other than its UUID and its generation."""
+    return {
+        "owner_project": consumer.project,
+        "owner_user": consumer.user,
+        "consumer_type": consumer.type,
+        "consumer_name": consumer.name,
+    }
 
 
 def _moved_provider(connection: sa.Connection, number: int, expected: int) -> dict[str, str | int | None]:

@@ -48,7 +48,7 @@ def store_world(connection: sa.Connection, world: World) -> None:
 def store_providers(connection: sa.Connection, found: Iterable[Provider], used: Mapping[tuple[str, str], int] | None = None) -> None:
     """Insert providers, none of which is there yet, with all that belongs to them; `used` is what is in use by (UUID, class).
 
-    Reads each provider once and holds a few thousand of them, besides those that come before their parents.
+    Reads each provider once and holds a few thousand of them, and those that come before their parents.
     """
     early: list[_Placed] = []
     for part in batches(found):

@@ -21,7 +21,7 @@ from .tables import inventories, provider_traits, providers
 
 
 def found_by(provider: sa.ColumnElement[int]) -> dict[str, t.Any]:
-    """Return what a new row of a provider says of it besides: the root of its tree, and whether it shares."""
+    """Return further columns of a provider's new row: the root of its tree, and whether it shares."""
     shares = sa.select(sa.func.count()).where(provider_traits.c.provider_id == provider, provider_traits.c.trait == SHARING_TRAIT)
     root = sa.select(providers.c.root_id).where(providers.c.id == provider)
     return {"root_id": root.scalar_subquery(), "sharing": shares.scalar_subquery()}
@@ -50,7 +50,7 @@ def _make_inventory() -> sa.Insert:
 
 
 class StillInUse(NoSolution):
-    """Something cannot be removed because it is used; `conflict` says by whom."""
+    """Something cannot be removed because it is used; `conflict` has the consumers."""
 
 
 def write_inventories(connection: sa.Connection, wanted: Sequence[tuple[StoredProvider, Mapping[str, Inventory]]]) -> None:
@@ -85,7 +85,7 @@ def used_by(used: Iterable[Use]) -> dict[str, dict[str, list[str]]]:
 
 
 def says_used(use: Use) -> str:
-    """Return who uses a class of a provider as a sentence without its end."""
+    """Return the consumers of a class of a provider as a sentence without its end."""
     provider, name, consumers = use
     return f"{name} of {provider.name} is used by {listed([label for _uuid, label in consumers], MOST_SHOWN)}"
 

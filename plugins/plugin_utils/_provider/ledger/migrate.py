@@ -66,7 +66,7 @@ def tables_without_revision(connection: sa.Connection) -> list[str]:
 def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptDirectory) -> None:
     """Run the migrations that a database lacks, inside the caller's transaction.
 
-    Whoever comes at the same time waits, and then finds nothing to do. Raises Unavailable when the database is of a newer revision.
+    A second migration at the same time waits, and then finds nothing to do. Raises Unavailable when the database has a newer revision.
     """
     _lock(connection)
     revision = current_revision(connection)
@@ -86,7 +86,7 @@ def refuse_newer(revision: str | None, scripts: libraries.alembic_script.ScriptD
     known = {script.revision for script in scripts.walk_revisions()}
     if revision is not None and revision not in known:
         raise Unavailable(
-            f"the database is of revision {revision!r}, which this release of bareon.allocator does not know; "
+            f"the database has revision {revision!r}, which this release of bareon.allocator does not know; "
             "a newer release has written it, so update the collection here"
         )
 

@@ -5,7 +5,7 @@
 """Values that are not of their column's type: SQLite stores text in a column of whole numbers if a hand writes it there.
 
 To look for them takes about a quarter of the time of reading the whole ledger. So a task looks when something went wrong, or before
-what reads all of it and hands it on.
+tasks that read and pass on the whole ledger.
 """
 
 from __future__ import annotations

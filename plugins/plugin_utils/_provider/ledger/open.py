@@ -159,7 +159,7 @@ def load_world(database: str | None = None, timeout: float = DEFAULT_TIMEOUT) ->
     """Return all that a database holds at this moment; one that is not there yet holds nothing. Raises InputError and Unavailable."""
 
     def read(connection: sa.Connection) -> World:
-        # Who gets it would not know why it cannot be computed with.
+        # The caller would not know why it cannot compute with such values.
         refuse_mistyped(connection)
         return read_world(connection)
 

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whose a consumer is: its name is unique in its project, and only its own project and user change it, or who takes it over.
+"""Owners of consumers: a name is unique in its project, and only a consumer's own project and user change it, or a takeover.
 
-A consumer without a project or without a user belongs to whoever names one first. A claim that names neither is for the only consumer of
-that name, whoever owns it.
+A consumer without a project or without a user belongs to the first claim that names one. A claim that names neither is for the only
+consumer of that name, whatever its owner.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class Asked:
-    """Which consumer a claim is for: `uuid` is that of the name, where it has one, or the one that was given.
+    """The consumer that a claim is for: `uuid` is that of the name, where it has one, or the given one.
 
     `project` and `user` are those of the claim, None where it does not say.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Register, change and remove providers: what a task declares is compared with what is there, and the difference is written.
+"""Register, change and remove providers: compares a task's declarations with the ledger, and writes the difference.
 
 A provider whose name, parent, inventories, traits or aggregates change gets a new generation, and so does every provider below one
 that moves; a provider that is as declared is not written at all.
@@ -25,7 +25,7 @@ from .retry import LostRace
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
 
-_RENAME = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(name=sa.bindparam("called"))
+_RENAME = sa.update(providers).where(providers.c.id == sa.bindparam("number")).values(name=sa.bindparam("new_name"))
 
 
 def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
@@ -185,7 +185,7 @@ def _renamed(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvi
 
 
 def _rename(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:
-    run_batches(connection, _RENAME, ({"number": number, "called": name} for number, name in _renamed(changes, guarded).items()))
+    run_batches(connection, _RENAME, ({"number": number, "new_name": name} for number, name in _renamed(changes, guarded).items()))
 
 
 def _write_sets(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:

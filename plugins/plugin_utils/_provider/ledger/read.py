@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Read the ledger: the whole world, who its consumers are, and the rows that a change starts from."""
+"""Read the ledger: the whole world, its consumers, and the rows that a change starts from."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _GUARDED = sa.select(
 
 @dataclass(frozen=True)
 class Consumer:
-    """Who consumes: `generation` counts the changes of what it has, `project` and `user` are whose it is, `type` is what it is."""
+    """A consumer: `generation` counts changes of its allocations, `project` and `user` own it, `type` is its kind."""
 
     uuid: str
     generation: int
@@ -85,7 +85,7 @@ class Consumer:
 
 @dataclass(frozen=True)
 class StoredInventory:
-    """An inventory and how much of it is in use."""
+    """An inventory and how much is in use."""
 
     inventory: Inventory
     used: int
@@ -190,7 +190,7 @@ def read_aggregate_names(connection: sa.Connection) -> dict[str, str]:
 
 
 def has_more_providers(connection: sa.Connection, count: int) -> bool:
-    """Whether there are more providers than so many."""
+    """Return whether there are more than `count` providers."""
     return connection.scalar(sa.select(providers.c.id).order_by(providers.c.id).offset(count).limit(1)) is not None
 
 

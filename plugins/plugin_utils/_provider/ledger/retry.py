@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run a transaction, and again when it lost a race: the whole of it, for nothing of a lost one can be trusted.
+"""Run a transaction, and again when it lost a race: as a whole, for no result of a lost one can be trusted.
 
 A race is lost as a deadlock or serialisation failure (on Galera at COMMIT, when another node was first), as a locked SQLite file,
 as a unique key that somebody else has just inserted, or as a generation that moved between reading and writing.

@@ -144,7 +144,7 @@ def _copy(connection: sa.Connection, text: str, rows: Iterable[Sequence[t.Any]])
 
 
 def padded(count: int) -> int:
-    """Return how many slots a list of so many values gets: with powers of two, few statements are ever compiled."""
+    """Return how many slots a list of `count` values gets: with powers of two, few statements are ever compiled."""
     return 1 << (count - 1).bit_length()
 
 

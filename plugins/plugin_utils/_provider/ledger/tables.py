@@ -5,11 +5,11 @@
 """The ledger's tables, as the newest migration leaves them.
 
 After the model of spec "Resource Providers - Base Models" (seed 002), with what its sketch lacks: real foreign keys, one row
-for each (consumer, provider, class), amounts of 64 bits, the ratio in double precision, and a running sum beside each inventory.
+for each (consumer, provider, class), amounts of 64 bits, the ratio in double precision, and a running sum in each inventory.
 Classes and traits are their own keys: a row can be read without a look-up table, and none can name what does not exist.
 
-What the search for candidates asks first stands beside what it follows from, so that an index finds it: the root of each provider's
-tree, whether the provider shares, the capacity and the most that one claim could get. Whoever writes the one writes the other.
+Rows repeat derived columns that the search for candidates asks first, so that an index finds them: the root of each provider's
+tree, whether the provider shares, the capacity and the most that one claim could get. Every change of the sources writes them, too.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NAME = sa.String(LONGEST_NAME)
 # In the order of the code points everywhere, which is that of Python; the others sort so already.
 _PROVIDER_NAME = sa.String(LONGEST_PROVIDER_NAME).with_variant(sa.String(LONGEST_PROVIDER_NAME, collation="C"), "postgresql")
 
-# What belongs to the provider of a row stands beside it: the root of its tree as `root_id`, and `sharing`, 1 where it shares by
-# aggregates, else 0.
+# A row repeats two facts of its provider: the root of its tree as `root_id`, and `sharing`, 1 where it shares by aggregates,
+# else 0.
 _SHARING: dict[str, t.Any] = {"nullable": False, "server_default": "0"}
 
 topology = sa.Table(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which provider is below which: parents that exist, no loops, and who moves along when a provider moves."""
+"""Which provider is below which: parents that exist, no loops, and descendants that move along with a provider."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which database a URL names, and what of it may be shown.
+"""Which database a URL names, and which of its parts may be shown.
 
 People put passwords where a URL has a place for them, and where it has none: unquoted, in the query, behind a forgotten `//`. So nothing
 is shown because it looks harmless; only the parts that are known to be no secret are, and what is no URL is never repeated.
@@ -53,7 +53,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     ),
 }
 _OPTIONS["mariadb"] = _OPTIONS["mysql"]
-"""What the query of a URL may set: where the server is, as whom, how it is trusted, and for how long it is waited for.
+"""What the query of a URL may set: the server, the user, how it is trusted, and how long to wait.
 
 Drivers take more: files of options that they read and quote, files that a server may ask for, statements, classes of Python.
 """
@@ -93,8 +93,8 @@ def parse_database(database: str | None) -> sa.URL:
         raise _refusal(f"has a port that is not a number; {_QUOTE}") from None
     backend = url.get_backend_name()
     if backend not in DRIVERS:
-        raise _refusal("is of a kind that is not supported; use sqlite, postgresql or mariadb")
-    # The path of a file may have an @, but not beside one before a host that no file has.
+        raise _refusal("has a scheme that is not supported; use sqlite, postgresql or mariadb")
+    # The path of a file may have an @, but none before a host, which no file has.
     server_like = backend != "sqlite" or "@" in _authority(given)
     if server_like and (url.password == "" or _has_stray_at(given)):
         raise _refusal(f"has an @ where none can be, or an empty password; {_QUOTE}")
@@ -111,7 +111,7 @@ def parse_database(database: str | None) -> sa.URL:
     except (sa.exc.ArgumentError, ValueError):
         raise _refusal(f"names a driver that SQLAlchemy does not know; leave it out, as in {_EXAMPLES}") from None
     except ImportError:
-        # Whoever opens the database says which library it needs.
+        # Opening the database reports which library is missing.
         pass
     return url
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How much of inventories is used, by the sums that the ledger keeps beside them: one statement each, and nothing else is loaded."""
+"""How much of inventories is used, by the sums that the ledger keeps with them: one statement each, and nothing else is loaded."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_usages(connection: sa.Connection, references: Iterable[str]) -> dict[st
 
 def read_total_usages(connection: sa.Connection) -> Usages:
     """Return the usages of all providers together."""
-    # Databases give sums of whole numbers as decimal ones, but for SQLite, which counts no further than 2**63 unless told to be less exact.
+    # Databases give sums of whole numbers as decimal ones, but for SQLite, which fails beyond 2**63 unless it may be less exact.
     return {
         name: {"capacity": int(capacity), "used": int(used), "free": int(free)}
         for name, capacity, used, free in sorted(select_rows(connection, _OF_ALL))

@@ -63,8 +63,8 @@ class Preference:
 class Request:
     """A whole request. `isolated` are the suffixes whose provider satisfies no other suffixed group.
 
-    `near` and `away` are consumers, by UUID or name, on whose roots a candidate is to be, or not to be. Which ones these are is for who
-    knows the consumers to say: `roots` (None: any) and `other_roots`, by UUID. `met` are the only preferences that a candidate meets; None:
+    `near` and `away` are consumers, by UUID or name, on whose roots a candidate is to be, or not to be. A caller that
+    knows the consumers sets `roots` (None: any) and `other_roots`, by UUID. `met` are the only preferences that a candidate meets; None:
     it does not matter.
     """
 

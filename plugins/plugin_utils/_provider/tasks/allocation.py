@@ -45,7 +45,7 @@ from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
 
 _TRIED_AT_ONCE = 8
-"""How many candidates are tried before the ledger is looked at again: as many as the trees that are loaded first have, mostly."""
+"""How many candidates are tried before the ledger is read again: as many as the trees that are loaded first have, mostly."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _keep(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed 
     for number, asked in enumerate(alternatives):
         answer = held_candidate(world, held, asked, request["budget"])
         if answer.truncated:
-            says = "the budget is too small to tell whether the consumer has what is requested, so nothing was changed; raise budget"
+            says = "the budget is too small to find out whether the consumer has what is requested, so nothing was changed; raise budget"
             raise NoSolution(says, {"held": held})
         if answer.candidates:
             return Placed(claim_first(ledger, [replace(claim, amounts=held)]), answer.candidates[0], number)
@@ -231,7 +231,7 @@ def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:
 
 
 def _gives_back(entry: Mapping[str, t.Any]) -> bool:
-    """Whether a consumer is said to have nothing from now on, and not merely nothing is said of it."""
+    """Return whether an entry takes everything from its consumer: an empty mapping, not a missing one."""
     return entry.get("allocations") == {}
 
 

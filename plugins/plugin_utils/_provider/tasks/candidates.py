@@ -172,7 +172,7 @@ def _explain_in_database(asker: Asker, request: Request, have: int, *, truncated
 
 
 def _explain(index: Index, world: World, request: Request, have: int, owners: Mapping[str, Consumer] | None = None) -> dict[str, t.Any]:
-    """Return why a request has only so many candidates in a world; `owners` are the consumers by UUID, where more than names is known."""
+    """Return why a request has only `have` candidates in a world; `owners` are the consumers by UUID, where more than names is known."""
 
     def holders(provider: str, name: str) -> list[dict[str, t.Any]]:
         found = [(consumer, held[provider][name]) for consumer, held in world.allocations.items() if name in held.get(provider, ())]

@@ -157,7 +157,7 @@ def _without_provider(ledger: Ledger, missing: Sequence[str]) -> list[str]:
 
 
 def _unknown_consumers(references: Sequence[str], world: World, consumers: Mapping[str, Consumer]) -> list[str]:
-    """Return a sentence for each reference that means no consumer of what is looked at."""
+    """Return a sentence for each reference that means no consumer in the world."""
     present = {reference for uuid in world.allocations for reference in _references(consumers[uuid])}
     missing = [reference for reference in references if canonical_reference(reference) not in present]
     known = [consumer.label for consumer in consumers.values()] if missing else []

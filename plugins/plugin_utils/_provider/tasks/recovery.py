@@ -4,7 +4,7 @@
 
 """Changes that were left in doubt: a task that finds them made when it runs again says so, and counts as having made them.
 
-Whether a change was committed cannot be told from the ledger by whoever lost the connection at COMMIT. So what a task wanted, as a hash,
+A task that lost the connection at COMMIT cannot know from the ledger whether its change was committed. So a hash of the request
 is kept in a file of the controller until the task has run again. Where no such file can be made, the run after it says no more than that
 everything is as it should be.
 """

@@ -52,7 +52,7 @@ _INVENTORY_TABLE = Table(
     "an inventory",
     [
         Row("total", _AMOUNT, "How much there is.", required=True),
-        Row("reserved", Whole(0, LARGEST_AMOUNT), "How much of it nobody gets.", default=0),
+        Row("reserved", Whole(0, LARGEST_AMOUNT), "How much of the total no consumer gets.", default=0),
         Row("min_unit", _AMOUNT, "The least that one consumer may have.", default=1),
         Row("max_unit", _AMOUNT, "The most that one consumer may have.", default=LARGEST_AMOUNT),
         Row("step_size", _AMOUNT, "What amounts are multiples of.", default=1),
@@ -92,7 +92,7 @@ PROVIDER_ROWS = {
         Row("name", NAME, "What it is called; by default its UUID."),
         Row("parent", Also(NAME, str, Anything({"type": "null"})), "The UUID or the name of the provider that it is below."),
         Row("inventories", INVENTORIES, "What it has, by resource class; a mere number is a total."),
-        Row("traits", TRAITS, "What can be asked of it."),
+        Row("traits", TRAITS, "Qualities that requests can require or forbid."),
         Row("aggregates", AGGREGATES, "The aggregates that it is in."),
         Row("generation", GENERATION, "How often it has changed."),
     )

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the search for candidates looks up by indexes: roots of trees, who shares, capacities, and the most that one claim could get.
+"""What the search for candidates looks up by indexes: roots of trees, sharing providers, capacities, and the most that one claim could get.
 
 MariaDB commits each statement by itself, so every step may find that an interrupted run has done it already.
 """
