@@ -294,7 +294,7 @@ def test_what_was_made_by_hand_is_taken_over_and_one_volume_gives_room_to_anothe
     assert "unmount it (from /srv/roomy)" in host.refuse(changed, **options)
     host.shell("umount /srv/roomy")
     too_small = {**schema, "lvs": [{**volume, "size": {**sizes, "roomy": 8}[volume["name"]]} for volume in schema["lvs"]]}
-    assert "of it are in use" in host.refuse(too_small, **options)
+    assert "MiB are in use" in host.refuse(too_small, **options)
     seen = host.foresee(changed, **options)
     done = host.apply(changed, **options)
     assert [step["kind"] for step in done["steps"]] == ["shrink_logical_volume", "extend_logical_volume", "grow_filesystem"]

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A layout that was made by hand -> the static schema of what is there, which disk_layout takes over without a change.
+"""A layout that was made by hand -> its static schema, which disk_layout takes over without a change.
 
-Everything in the schema keeps its data. What a static schema has no words for, or what cannot be looked into, is left out of it and
+Everything in the schema keeps its data. What a static schema has no words for, or what cannot be opened, is left out and
 stays as it is; `notes` say what that is and why. Sizes are whole MiB: a partition that ends between two of them ends before in the schema,
 which disk_layout takes for the same. Where one begins within a MiB is said in bytes.
 """
@@ -79,7 +79,7 @@ Properties = Mapping[str, Mapping[str, Mapping[str, str]]]
 def adopt(
     present: Present, disks: Sequence[Disk], properties: t.Optional[Properties] = None, lines: t.Optional[BootLines] = None
 ) -> Adopted:
-    """Return the static schema of what is on these disks, with what the `lines` of the host's tables say of it."""
+    """Return the static schema of these disks, with what the `lines` of the host's tables say of it."""
     found = Adopted()
     for disk in disks:
         found = _with_disk(found, present, disk)
@@ -289,7 +289,7 @@ def _below_cached(present: Present, device: Device) -> tuple[set[str], set[str]]
 
 
 def _with_zpool(found: Adopted, present: Present, pool: Zpool, own: Mapping[str, Mapping[str, str]]) -> Adopted:
-    """Return the same with a pool, if all of it is in words of a schema; its datasets with what was set on them."""
+    """Return the same with a pool, if a schema has words for the whole pool; its datasets with what was set on them."""
     members = [device for device in present.tree.devices.values() if device.table is None and present.zpool_on(device) is pool]
     if not any(device.name in found.names for device in members):
         return found
@@ -314,7 +314,7 @@ def _with_zpool(found: Adopted, present: Present, pool: Zpool, own: Mapping[str,
 
 
 def _may_be_listed(name: str, own: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether a dataset can be in a schema; volumes, and what others mount, stay out of it as they are."""
+    """Return whether a dataset can be in a schema; volumes, and what others mount, stay out of the schema."""
     mount = own.get(name, {}).get("mountpoint", zfs.NOT_MOUNTED)
     return zfs.is_dataset_name(name) and "volsize" not in own.get(name, {}) and (mount == zfs.NOT_MOUNTED or mount.startswith("/"))
 
@@ -337,7 +337,7 @@ def _with_filesystem(found: Adopted, present: Present, device: Device) -> Adopte
         return found
     if there.type == "crypto_LUKS":
         if _opened(present, device) is None:
-            return found.leaving_out(f"the LUKS container on {_node(device)}", "it is closed; open it to have what is in it looked at")
+            return found.leaving_out(f"the LUKS container on {_node(device)}", "it is closed; open it to have its contents included")
         return found
     if there.type not in FILESYSTEMS:
         return found.leaving_out(f"the {there.type} on {_node(device)}", "it is none of the file systems that are made here")

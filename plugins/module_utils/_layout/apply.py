@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One run: read the host, plan, carry out, verify, until nothing is left to do; and what to tell of it, however it ended.
+"""One run: read the host, plan, carry out, verify, until nothing is left to do; and its report, however it ended.
 
 Whatever happens, the report says which steps are done, which one failed and why, and which were not begun. A later run completes it.
 """
@@ -38,7 +38,7 @@ from .read_present import read_present
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 _PARTIAL = (
-    "what is closed or stopped must be opened, and what is torn or unknown to the kernel written anew, before it can be examined; "
+    "closed or stopped devices must be opened, and torn or unknown tables rewritten, before they can be examined; "
     "only then are the next steps known"
 )
 
@@ -97,7 +97,7 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], an
     """Do all there is to do, one round after the other: what only opens things is followed by another look.
 
     After the round that changes things a last look has to find nothing left to do. `stop_asked` is asked before every step, and
-    `announce` told what the steps destroy before the first of them.
+    `announce` is called with what the steps destroy before the first step.
     """
     present, plan = _plan(request, machine)
     report = Report(present, notes=plan.notes)
@@ -175,7 +175,7 @@ def _changed_before(report: Report) -> str:
 
 
 def _refusals(request: Request, machine: Machine, plan: LayoutPlan, known: Sequence[DiskLoss] = ()) -> tuple[str, ...]:
-    """Return all refusals, first the tools that are missing: what they would have told of the disks is what the others may lack."""
+    """Return all refusals, first the missing tools: the others may follow from facts that these tools would have read."""
     found = (*plan.refusals, *_unconfirmed(request, plan, known))
     layout = request.layout
     needed: tuple[tuple[Tool, Sequence[t.Any]], ...] = (
@@ -220,7 +220,7 @@ def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterato
             if key.given and not opens(node, machine, key):
                 yield f"the given key of the LUKS container {name} does not open {node}; {_remedy(present, node)}"
         except StepFailed as error:
-            yield f"cannot tell whether the given key of the LUKS container {name} opens {node}: {error}"
+            yield f"cannot find out whether the given key of the LUKS container {name} opens {node}: {error}"
 
 
 def _remedy(present: Present, node: str) -> str:
@@ -245,7 +245,7 @@ def _listed(title: str, lines: tuple[str, ...]) -> str:
 
 @contextlib.contextmanager
 def stop_by_signal() -> Iterator[Callable[[], bool]]:
-    """Yield what tells whether a signal asked to stop: a tool at work comes to its end first, for half a file system is worth nothing."""
+    """Yield a function that returns whether a signal asked to stop: a running tool ends first, for half a file system is worth nothing."""
     asked: list[int] = []
     before = {number: signal.signal(number, lambda number, _frame: asked.append(number)) for number in _SIGNALS}
     try:

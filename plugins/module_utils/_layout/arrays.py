@@ -81,8 +81,8 @@ def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:
 def runs_without_one(present: Present, stack: Stack) -> bool:
     """Return whether the array of a stack runs without a member: what it has may be all that a failed disk left.
 
-    Which is right of a member that is here and the others may be for a person to say. Where partitions are unfinished, a run that was cut
-    off was already permitted to make it anew.
+    Whether an array without a present member is right may need a person's decision. Where partitions are unfinished, an interrupted
+    run already had permission to create the array again.
     """
     device = _running_array(present.tree, stack)
     if stack.array is None or device is None or not device.running or device.inactive:
@@ -102,7 +102,7 @@ def look_at_array(present: Present, stack: Stack) -> Found:
     if device in halves:
         # What udev put together by halves is taken apart, and started with all its members.
         return Found(opening=StopArray(str(device.dev)))
-    # What a half beside the array has seen can be asked when it is stopped.
+    # Another half's event count can be read once that half is stopped.
     out = tuple(match for match in stack.matches if not halves and (match.device is None or match.device.name not in device.parents))
     returning = tuple(match for match in out if _tells_what_it_has_seen(present, device, match))
     joining = _joining(stack, device, out) if not returning else ()
@@ -126,7 +126,7 @@ def _halves(tree: Tree, stack: Stack) -> tuple[Device, ...]:
 
 
 def _running_array(tree: Tree, stack: Stack) -> t.Optional[Device]:
-    """Return the array on the members of a stack: rather the one that runs than what was left out of it."""
+    """Return the array on the members of a stack: rather the running one than one of members that were left out."""
     there = [match.device.name for match in stack.matches if match.device is not None]
     candidates = [child for name in there for child in tree.children(name) if child.kind.startswith(("raid", "linear", "md"))]
     return min(candidates, key=lambda device: (not device.running, device.inactive), default=None)
@@ -153,7 +153,7 @@ def _is_left_out(device: Device, match: PartitionMatch) -> bool:
 
 
 def _tells_what_it_has_seen(present: Present, device: Device, match: PartitionMatch) -> bool:
-    """Return whether a partition that an array was started without says what it has seen of it."""
+    """Return whether a partition that an array was started without has an event count of that array."""
     superblock = present.superblocks.get(match.device.name) if match.device is not None else None
     return _is_left_out(device, match) and device.kind in _MENDED and superblock is not None and superblock.uuid == device.uuid
 
@@ -164,15 +164,15 @@ def _superblock(present: Present, match: PartitionMatch) -> Superblock:
 
 
 def _events_behind(present: Present, device: Device, match: PartitionMatch) -> t.Optional[int]:
-    """Return how many events of an array a former member has not seen; None where not all members that run tell theirs."""
+    """Return how many events a former member is behind its array; None where not all running members have a count."""
     seen = [present.superblocks[name].events for name in device.parents if name in present.superblocks]
     return max(seen) - _superblock(present, match).events if len(seen) == len(device.parents) else None
 
 
 def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -> t.Optional[str]:
-    """Return why a former member is not taken back: md would overwrite what it alone has, and says nothing of it.
+    """Return why a former member is not taken back: md would silently overwrite data that only this member has.
 
-    What a member misses that does not run either, as one that failed earlier, tells nothing of it and those that run.
+    Only members that run count: what another former member lacks, such as one that failed earlier, proves nothing.
     """
     superblock, behind = _superblock(present, match), _events_behind(present, device, match)
     node, array = match.node, device.dev
@@ -183,7 +183,7 @@ def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -
     if not superblock.is_copy:
         return None
     if behind is None:
-        return f"the array {array} runs without {node}, and mdadm --examine does not tell what its other members have seen since"
+        return f"the array {array} runs without {node}, and mdadm --examine does not show the event counts of its other members"
     if superblock.missing & running or behind < -_TORN:
         return (
             f"the array {array} runs without {node}, which was in use without the others: each may have what the other lacks, so neither "
@@ -192,7 +192,7 @@ def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -
     if behind <= _IN_STEP or match.unfinished or match.disk.may_wipe:
         return None
     return (
-        f"the array {array} runs without {node} and was changed since, so that {node} has an older state of it ({behind} events behind); "
+        f"the array {array} runs without {node} and was changed since, so that {node} has an older state ({behind} events behind); "
         f"that is overwritten where wipe names its disk, or by hand: mdadm --manage {array} --re-add {node}"
     )
 
@@ -221,7 +221,7 @@ def array_growth(stack: Stack, device: t.Optional[Device]) -> int:
     growth = (least - device.legs.begin) // _CHUNK * _CHUNK - device.legs.used
     growth = growth if growth >= EXTENT else 0
     data = data_legs(RaidLevel(device.kind), len(stack.array.members))
-    # What md spreads over further members holds more when it is done with all of it, not before.
+    # An array that md spreads over further members holds more when the reshape is complete, not before.
     more = data * (device.legs.used + growth) - device.size if device.kind in _PARITY else data * growth
     return more if more >= EXTENT else 0
 

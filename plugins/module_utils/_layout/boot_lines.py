@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tables of a host say of a layout that was made by hand -> the same in the schema of it, so that nothing is left to write.
+"""Lines of a host's tables for a layout that was made by hand -> the same in its schema, so that nothing is left to write.
 
 What no table mentions is opened, assembled and mounted otherwise, by hand or by a unit, and is not written into a table either.
 """

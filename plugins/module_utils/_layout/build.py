@@ -83,7 +83,7 @@ class Site:
         return any(match.status is not Status.KEPT for stack in stacks for match in stack.matches)
 
     def is_in_zpool(self, stack: Stack) -> bool:
-        """Return whether a stack is of a ZFS pool."""
+        """Return whether a stack belongs to a ZFS pool."""
         return self.layout.zpool_on(stack.device) is not None
 
     def carries_group(self, stack: Stack) -> bool:
@@ -105,7 +105,7 @@ def building_steps(site: Site) -> Iterator[Step]:
         yield from _grown_stack(site, stack)
     for group in site.groups:
         yield from _group(site, group)
-    # What is complete is finished at once: a run that fails later leaves nothing of it that counts as unfinished, and somebody may use it.
+    # A complete stack is marked as finished at once: after a later failure it does not count as unfinished, and may be used.
     filled = [stack for stack in built if _is_filled(site, stack)]
     yield from _finish([stack for stack in site.stacks if stack not in filled and not site.is_in_zpool(stack)])
     for stack in filled:
@@ -231,7 +231,7 @@ def _group(site: Site, group: GroupPlan) -> Iterator[Step]:
     elif nodes:
         yield ExtendVolumeGroup(group.desired.name, nodes)
     elif group.present is not None and any(site.is_unfinished(volume.device) for volume in group.desired.physical):
-        # Whoever cut the run off may have done so while LVM wrote to one physical volume after the other.
+        # The run may have been cut off while LVM wrote to one physical volume after the other.
         yield RewriteGroup(group.desired.name)
 
 

@@ -4,7 +4,7 @@
 
 """What is on the desired partitions, up to filesystems and physical volumes: kept, complete but not marked so, or to be built. Pure.
 
-A stack is what carries one thing: a partition, or an md array with its members. What is on partitions that are unfinished is built anew,
+A stack is what carries one thing: a partition, or an md array with its members. Contents of unfinished partitions are built again,
 except for a physical volume that has joined its group: it carries extents of volumes from then on.
 """
 
@@ -66,7 +66,7 @@ def _judge_zpool(layout: Layout, present: Present, pool: DesiredZpool, matches: 
 
 
 def _judge_remade(pool: DesiredZpool, stack: Stack) -> Stack:
-    """Return what becomes of a part of a pool that is made: what is there of it goes, if it may."""
+    """Return the plan of a part of a new pool: present contents go, if they may."""
     if stack.may_wipe:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     there = next(match.node for match in stack.matches if match.status is Status.KEPT)
@@ -126,7 +126,7 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
     if problem is not None and stack.may_wipe and lacks:
-        problem = f"{stack.device} runs without a member, so that it is not made anew, even with wipe: {problem}"
+        problem = f"{stack.device} runs without a member, so it is not replaced, even with wipe: {problem}"
     elif problem is not None and stack.may_wipe and survives and stays and _OVER_REMAINS not in problem:
         problem = f"{problem}; it may be all that a failed disk left of a filesystem on several, and {_OVER_REMAINS}"
     return replace(stack, action=Action.KEEP, opening=found.opening, problem=problem, taking_back=taking_back(present, stack))
@@ -144,8 +144,8 @@ def _lost(stack: Stack) -> t.Optional[str]:
 def _survives(present: Present, stack: Stack) -> bool:
     """Return whether a filesystem on several devices is on some of them, and the others are new: it may be all that a failed disk left.
 
-    A permission to wipe is often for all disks and for good. An array takes the new member; here it would be made anew over the other copy.
-    Where as many devices of it are here as there are to be, nothing has failed: the plan is another one.
+    A permission to wipe is often for all disks and for good. An array takes the new member; a new file system would overwrite the other copy.
+    Where all its present devices are here, nothing has failed: the plan is another one.
     """
     if stack.array is not None or all(match.status is Status.KEPT for match in stack.matches):
         return False
@@ -180,7 +180,7 @@ def _lacks_devices(present: Present, device: Device, wanted: int) -> bool:
 
 
 def _of_closed_pool(layout: Layout, present: Present, stack: Stack) -> t.Optional[Device]:
-    """Return a device of the ZFS pool that is wanted, when that is there and not imported: it may be as wanted, which only ZFS can tell."""
+    """Return a device of the wanted ZFS pool, when that exists and is not imported: only ZFS can tell whether it is as wanted."""
     desired = layout.zpool_on(stack.device)
     for device in (match.device for match in stack.matches if match.status is Status.KEPT and match.device is not None):
         there = device.filesystem
@@ -289,7 +289,7 @@ def _by_hand(devices: Iterable[t.Optional[Device]]) -> str:
 
 
 def joining_vdevs(layout: Layout, present: Present, stack: Stack) -> tuple[PartitionMatch, ...]:
-    """Return the new partitions of whole vdevs that a ZFS pool, which is there and lacks nothing, gets beside those that it has."""
+    """Return the new partitions of whole vdevs that an existing complete ZFS pool gets in addition to its own."""
     desired = layout.zpool_on(stack.device)
     pool = next((known for known in present.zpools if desired is not None and known.name == desired.name), None)
     if desired is None or pool is None or stack.part is not None or pool.health not in zfs.WHOLE:
@@ -322,7 +322,7 @@ def _look_inside(layout: Layout, present: Present, device: str, there: Found) ->
 
 
 def _torn(layout: Layout, device: str, there: Device, torn: Torn) -> Found:
-    """Return what is to be done with an ext4 whose superblock is torn: only the one that the layout has there is mended."""
+    """Return the plan for an ext4 whose superblock is torn: only the layout's own file system is repaired."""
     desired, node = layout.filesystem_on(top_of(layout, device)), str(there.dev)
     if desired is not None and (desired.type, layout.filesystem_uuid(device, desired)) == (EXT4, torn.uuid):
         return Found(opening=RestoreSuperblock(node, EXT4, torn.block, torn.block_size))
@@ -369,11 +369,11 @@ def _unlike_zpool(present: Present, desired: DesiredZpool, device: Device) -> It
         yield f"{node} {_holds(device)}, but the ZFS pool {desired.name} is wanted there; no pool is made over data"
     elif pool is None:
         yield (
-            f"{node} is of the ZFS pool {there.label or there.uuid}, which is not imported on this host: it was exported, or last used by "
-            f"another host, or ZFS is not running; import it first (zpool import {there.uuid}) if it is this host's"
+            f"{node} belongs to the ZFS pool {there.label or there.uuid}, which is not imported here: it was exported, or last used "
+            f"by another host, or ZFS is not running; import it first (zpool import {there.uuid}) if it is this host's"
         )
     elif pool.name != desired.name:
-        yield f"{node} is of the ZFS pool {pool.name}, but {desired.name} is wanted there"
+        yield f"{node} belongs to the ZFS pool {pool.name}, but {desired.name} is wanted there"
     elif pool.part_of(device) is not None:
         yield f"{node} is a {pool.part_of(device)} of the ZFS pool {pool.name}, but wanted for its data"
     else:
@@ -386,7 +386,7 @@ def _unlike_part(present: Present, desired: DesiredZpool, part: zfs.Part, device
     if not any(known.name == desired.name for known in present.zpools):
         return
     if pool is None or pool.name != desired.name:
-        there = _holds(device) if pool is None else f"is of the ZFS pool {pool.name}"
+        there = _holds(device) if pool is None else f"belongs to the ZFS pool {pool.name}"
         yield f"{node} {there}, but is wanted as a {part} of the ZFS pool {desired.name}; zpool add {desired.name} {part} {node} adds it"
     elif pool.part_of(device) is not part:
         yield f"{node} is {_named_part(pool.part_of(device))} of the ZFS pool {pool.name}, but wanted as a {part}"

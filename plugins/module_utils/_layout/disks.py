@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who a disk is: the same fingerprint that disk_plan makes of the facts, and which of the host's disks a layout means. Pure."""
+"""The identity of a disk: the same fingerprint that disk_plan makes of the facts, and which of the host's disks a layout means. Pure."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Plain = dict[str, t.Any]
 
 @dataclass(frozen=True)
 class _Known:
-    """The layout, the state, and what there is of the layout's partitions and arrays that stays."""
+    """The layout, the state, and the present partitions and arrays of the layout that stay."""
 
     layout: Layout
     present: Present

@@ -65,7 +65,7 @@ def _take(handle: int, timeout: int, path: str) -> None:
 
 
 def _write_holder(handle: int, command: str) -> None:
-    """Say in the lock who holds it. On a full file system it stays empty: it is for people, and locks all the same."""
+    """Write the holder into the lock. On a full file system it stays empty: the text is for people, and the lock holds all the same."""
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     text = json.dumps({"pid": os.getpid(), "command": command, "since": since, "from": _origin()})
     with contextlib.suppress(OSError):
@@ -82,7 +82,7 @@ def _read_holder(handle: int) -> dict[str, t.Any]:
 
 
 def _active(holder: dict[str, t.Any]) -> str:
-    """Return who is at work, as far as the lock says so."""
+    """Return the description of the other run, as far as the lock has it."""
     pid, command, since, origin = (holder.get(key) for key in ("pid", "command", "since", "from"))
     if not isinstance(pid, int) or not all(isinstance(text, str) and text.isprintable() for text in (command, since, origin)):
         return "another run of disk_layout is active on this host"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What steps destroy, told before the first of them: for every disk what is on it, and why it may go; and the digest of that. Pure.
+"""What steps destroy, reported before the first step: for every disk its contents, and why they may go; and the digest of that. Pure.
 
 Our own unfinished work is no loss: a run that was cut off made it, and nobody has used it.
 """
@@ -31,8 +31,8 @@ _BEGUN = "a run that was cut off has replaced its partition table already"
 class Loss:
     """One thing that is destroyed: what `kind` of content is on `device` (a node of this boot, or a name), of `size` MiB.
 
-    `last_mounted` is where a file system says that it was mounted last, or this host's fstab has it; `part_of` the array or group that it
-    is a member or a volume of, `host` the one that made that.
+    `last_mounted` is where a file system says that it was mounted last, or this host's fstab has it; `part_of` the array or group of the
+    member or volume, `host` the one that made that.
     """
 
     device: str
@@ -71,7 +71,7 @@ def find_losses(
 ) -> tuple[DiskLoss, ...]:
     """Return what is destroyed with `roots` (disks, partitions, volumes), by disk; `own` are the names of our own unfinished work.
 
-    `cleared` are, by name, signatures of disks as a whole that are destroyed beside their partitions: where, and of which type.
+    `cleared` are, by name, signatures of disks as a whole that are destroyed with their partitions: where, and of which type.
     """
     losses: dict[str, dict[str, Loss]] = {}
     for name, signatures in cleared.items():

@@ -38,8 +38,8 @@ class Status(enum.Enum):
 class PartitionMatch:
     """A desired partition on its disk, and the present one. `problem` says why a kept one cannot stay where it is.
 
-    `lost`: it is a part of something whose other parts are destroyed. `stranger` is what is on an unfinished one that no run left there,
-    `sealed` what is closed on it, so that only opening it tells.
+    `lost`: it is a part of something whose other parts are destroyed. `stranger` describes foreign contents of an unfinished partition,
+    `sealed` closed contents, which only opening shows.
     """
 
     desired: DesiredPartition
@@ -96,7 +96,7 @@ def partitions_of(disk: FoundDisk, tree: Tree) -> tuple[Device, ...]:
 
 
 def gone_partitions(disk: FoundDisk, tree: Tree) -> tuple[Device, ...]:
-    """Return the partitions that the kernel still has although they are not in the table: a run was killed before it told the kernel."""
+    """Return the partitions that the kernel still has although they are not in the table: a run was killed before it updated the kernel."""
     there = {part.name for part in partitions_of(disk, tree)}
     return tuple(
         child for child in tree.children(disk.device.name) if child.partition is not None and child.running and child.name not in there
@@ -104,7 +104,7 @@ def gone_partitions(disk: FoundDisk, tree: Tree) -> tuple[Device, ...]:
 
 
 def is_known_to_kernel(disk: FoundDisk, tree: Tree) -> bool:
-    """Return whether the kernel has the partitions of a disk's table and no others: a run may have been killed before it was told."""
+    """Return whether the kernel has the partitions of a disk's table and no others: a run may be killed before it updates the kernel."""
     there = partitions_of(disk, tree)
     return not gone_partitions(disk, tree) and all(part.running and part.size == entry_of(part).size for part in there)
 
@@ -121,7 +121,7 @@ def entry_of(device: Device) -> TablePartition:
 
 
 def match_disk(disk: FoundDisk, tree: Tree) -> tuple[PartitionMatch, ...]:
-    """Return the desired partitions of a disk with what is there of them."""
+    """Return the desired partitions of a disk with the present ones that they match."""
     if disk.device.table is None or disk.device.table.type != "gpt" or is_overlaid(disk, tree):
         return tuple(PartitionMatch(part, disk, Status.NEW) for part in disk.desired.partitions)
     there = partitions_of(disk, tree)
@@ -136,7 +136,7 @@ def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
 def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch], tree: Tree) -> bool:
     """Return whether a disk carries the layout, or was begun to: its table is the plan's, or one of its partitions is there.
 
-    A table under something else is what that left of it.
+    A table under another signature is only a remainder.
     """
     table = disk.device.table
     if table is None or table.type != "gpt" or is_overlaid(disk, tree):
@@ -153,7 +153,7 @@ def is_empty(disk: FoundDisk, tree: Tree) -> bool:
 
 
 def is_begun(disk: FoundDisk) -> bool:
-    """Return whether a run was cut off in the first write of the plan's table: a part of it is there, and nothing else is known."""
+    """Return whether a run was cut off in the first write of the plan's table: it has a part of the table, and no other contents."""
     begun = disk.device.begun
     return (begun == "" or derived.salt_of_table(disk.desired.id, begun) is not None) and not disk.device.openers
 
@@ -290,7 +290,7 @@ def _content(kind: str, label: t.Optional[str]) -> str:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What becomes of a disk's table: steps, what of it is destroyed, and refusals.
+    """The plan of a disk's table: steps, destroyed partitions, and refusals.
 
     `restoring` is the write that comes before all others, in a round of its own, where only the backup of the table is whole.
     `cleared` are the signatures of the disk as a whole that go: where, and of which type.
@@ -306,7 +306,7 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the tables depend on beside the disks.
+    """What the tables depend on in addition to the disks.
 
     `built` are the devices of desired partitions on which everything is made. Of partitions that are not desired those `lost` (by name) are
     parts of something that is destroyed; without `keep_unlisted` all are removed. Both only where the disk may be wiped.
@@ -397,13 +397,13 @@ def condemn(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> W
 
 
 def tell(disk: FoundDisk, tree: Tree) -> WritePartitionTable:
-    """Return the write of a table as it is, so that it is whole, and the kernel gets to know its partitions; nothing is lost by it."""
+    """Return the step that rewrites a table unchanged, which repairs a torn copy, and updates the kernel; nothing is lost."""
     entries = sorted((_staying_entry(part) for part in partitions_of(disk, tree)), key=lambda entry: entry.number)
     return _write(disk, tuple(entries), (), (_HALF if is_known_to_kernel(disk, tree) else _UNKNOWN,))
 
 
 def _is_written_by_us(disk: FoundDisk) -> bool:
-    """Return whether the table as a whole is ours: signatures beside it are refuse then, not the metadata of a RAID controller."""
+    """Return whether the table as a whole is ours: then other signatures are garbage, not the metadata of a RAID controller."""
     table = disk.device.table
     return table is not None and derived.salt_of_table(disk.desired.id, table.uuid) is not None
 
@@ -468,13 +468,13 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
     removals = tuple(f"remove {describe_one(tree, part)}" for part in removed)
     forgotten = {entry_of(part).number for part in gone_partitions(disk, tree)}
     # A change begins with the backup: where that alone is whole, a cut could leave neither.
-    mending: tuple[WritePartitionTable, ...] = ()
+    repairing: tuple[WritePartitionTable, ...] = ()
     if forgotten and not is_first_copy_whole(disk):
-        mending = (replace(tell(disk, tree), removed=tuple(sorted(forgotten)), summary=(_HALF,)),)
+        repairing = (replace(tell(disk, tree), removed=tuple(sorted(forgotten)), summary=(_HALF,)),)
         forgotten = set()
     first = (_write(disk, staying, tuple(sorted({*gone, *forgotten})), removals),) if gone else ()
     last = (_write(disk, entries, () if gone else tuple(sorted(forgotten)), changes),) if changes else ()
-    return (*mending, *first, *last)
+    return (*repairing, *first, *last)
 
 
 def _write(disk: FoundDisk, entries: tuple[TableEntry, ...], removed: tuple[int, ...], summary: tuple[str, ...]) -> WritePartitionTable:

@@ -7,10 +7,10 @@
 The way of a run: `parse_static_schema(raw) -> Layout` (raises `SchemaMistakes`, all at once),
 `read_present(host, layout) -> Present`, then `plan_steps`. A second plan_steps after the steps gives none.
 
-What may be destroyed: what is on a disk of `wipe` and in the way of the layout. Permission is not an order: what is there as desired stays.
+What may be destroyed: what is on a disk of `wipe` and in the way of the layout. Permission is not an order: contents as desired stay.
 The first thing that is destroyed on a disk is its table, by the one write that marks the new partitions as ours and unfinished. A run that
 is cut off before has lost nothing, one that is cut off later needs no permission any more: what is unfinished is made again, what is
-finished stays. A filesystem on several devices that is made again is marked so on all its disks before. The steps close what is there,
+finished stays. A filesystem on several devices that is made again is marked so on all its disks before. The steps close present contents,
 write the tables, clear the new partitions and build on them; partitions are marked as finished when all on them up to the filesystem or
 the volume group is complete, logical volumes when their filesystems are. What is alike is done together: udev is waited for once, and
 marks of finished partitions take one write of a table.
@@ -182,7 +182,7 @@ def _for_good(draft: _Draft, half: Collection[str]) -> Iterator[str]:
 
 
 def _kept(draft: _Draft) -> frozenset[str]:
-    """Return the names of what the layout has, with all that is on it: what of it stays may be opened, and changed in place."""
+    """Return the names of the layout's devices, with all that is on them: what stays may be opened, and changed in place."""
     return _with_all_on(draft, [match.device for stack in draft.stacks for match in stack.matches if match.device is not None])
 
 
@@ -207,7 +207,7 @@ def _marks(draft: _Draft) -> Iterator[Step]:
 
 
 def _steps_on_tables(draft: _Draft) -> Iterator[Step]:
-    """Give the steps on tables, those first on disks of which nothing else tells that what is on them goes with what is made again."""
+    """Yield the steps on tables, first those on disks where only the table marks contents that are rebuilt with others."""
     remade = {match.disk.device.name for stack in draft.stacks for match in stack.matches if match.status is Status.REMAKE}
     for table in sorted(draft.tables, key=lambda table: table.disk.device.name in remade):
         yield from table.steps
@@ -240,7 +240,7 @@ def _own_groups(draft: _Draft) -> frozenset[str]:
 
 
 def _is_resumed(disk: FoundDisk, draft: _Draft) -> bool:
-    """Return whether a run that had begun with a disk may have been cut off: the table is ours, and not all of it is there and finished."""
+    """Return whether an earlier run on a disk may have been cut off: the table is ours, and some partition is missing or unfinished."""
     here = [match for stack in draft.stacks for match in stack.matches if match.disk is disk]
     lacks = is_ours(disk, here, draft.present.tree) and any(match.status is not Status.KEPT for match in here)
     return lacks or is_begun(disk) or is_emptied(disk)
@@ -295,7 +295,7 @@ def _tables(disks: Sequence[FoundDisk], stacks: Sequence[Stack], conditions: Con
 
 
 def _destroyed(present: Present, stacks: Sequence[Stack], groups: Sequence[GroupPlan], tables: Sequence[TablePlan]) -> Destroyed:
-    """Return what is destroyed: by the tables, under what is built anew, and of logical volumes."""
+    """Return what is destroyed: by the tables, under rebuilt contents, and of logical volumes."""
     rebuilt = [match for stack in stacks if stack.action is Action.BUILD for match in stack.matches if match.status is not Status.NEW]
     refilled = [volume for group in groups for volume in group.volumes if volume.action is VolumeAction.REFILL]
     roots = [device for table in tables for device in table.destroyed] + [match.device for match in rebuilt if match.device is not None]
@@ -319,7 +319,7 @@ def _refusals(draft: _Draft) -> Iterator[str]:
 
 
 def _half_tables_to_mark(draft: _Draft) -> Iterator[str]:
-    """Give the disks whose table is to be marked although only its backup is whole, and cannot be mended first.
+    """Give the disks whose table is to be marked although only its backup is whole, and cannot be repaired first.
 
     A change begins with the backup: a cut could leave neither.
     """
@@ -357,7 +357,7 @@ def _growth_below(draft: _Draft, stack: Stack) -> int:
 def _openings(draft: _Draft) -> Iterator[Step]:
     """Give what has to be restored, taken back, or opened to see more.
 
-    What is unfinished comes last: it may have been cut off, and nothing may be asked of it.
+    Unfinished devices come last: an interrupted run may have left them, so nothing may depend on them.
     """
     opened = {
         action: [stack.opening for stack in draft.stacks if stack.opening is not None and stack.action is action] for action in Action

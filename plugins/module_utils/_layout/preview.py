@@ -132,7 +132,7 @@ def _is_member(device: Device) -> bool:
 
 
 def _is_seen_through_member(present: Present, device: Device) -> bool:
-    """Return whether it is a closed container of which only the leg of a mirror tells: with metadata at its end it begins as the array."""
+    """Return whether a closed container is only visible on a mirror's leg: with metadata at its end the leg begins as the array does."""
     parents = (present.tree.devices[parent] for parent in device.parents if parent in present.tree.devices)
     return device.kind == "crypt" and not device.running and any(_is_member(parent) for parent in parents)
 

@@ -228,7 +228,7 @@ def _read_zpool(host: Host, tree: Tree, row: Sequence[str], desired: t.Optional[
 
 
 def _read_vdevs(host: Host, tree: Tree, pool: str) -> tuple[ZpoolPart, ...]:
-    """Return what a pool lies on; a device that is gone is in none of it."""
+    """Return the vdevs of a pool, without devices that are gone."""
     text = next(filter(None, (_said(host, (*command, pool)) for command in zfs.STATUS_COMMANDS)), "")
     found = []
     for vdev in zfs.read_status(text, pool):

@@ -4,8 +4,8 @@
 
 """Reads whether somebody has used what an earlier run made and did not finish: unfinished partitions and volumes, and all on them.
 
-What is closed or stopped is told apart by what can be seen from outside: a container into which nothing was written, an array that never
-ran, has nothing of anybody's. Of the others only opening them tells.
+Closed or stopped devices are judged from outside first: a container into which nothing was written, an array that never
+ran, has nobody's data. Others have to be opened.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ARRAYS = ("raid", "linear", "md")
 
 
 def read_traces(host: Host, present: Present, layout: Layout) -> tuple[dict[str, str], dict[str, str]]:
-    """Return by device name what shows use of what is unfinished, and what of it is closed and has something in it."""
+    """Return by device name traces of use on unfinished devices, and unfinished devices that are closed and have contents."""
     traces: dict[str, str] = {}
     sealed: dict[str, str] = {}
     for begun, left in dict(_begun(present, layout)).items():

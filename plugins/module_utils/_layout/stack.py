@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What carries one thing, and what a look at it finds: a partition or an array with its members, and what becomes of it."""
+"""A carrier of one thing, a partition or an array with its members: what reading it finds, and the plan for it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stack:
 
     @property
     def may_wipe(self) -> bool:
-        """Whether all disks that what is there of it is on may be wiped."""
+        """Whether all disks of its present partitions may be wiped."""
         return all(match.disk.may_wipe for match in self.matches if match.status is Status.KEPT)
 
 

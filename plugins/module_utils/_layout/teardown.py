@@ -94,7 +94,7 @@ def _teardown_step(present: Present, device: Device, names: Collection[str]) -> 
 
 
 def _leaving(pool: Zpool, device: Device, names: Collection[str]) -> t.Optional[ZpoolPart]:
-    """Return the log, the cache or the spare that a device is of, where it leaves a pool that stays: all of it goes, none of the data."""
+    """Return the log, the cache or the spare that a device belongs to, where that leaves a pool that stays: all of it, and no data."""
     vdev = pool.vdev_of(device)
     if vdev is None or vdev.part is None or not set(vdev.devices) <= set(names) or _is_destroyed(pool, names):
         return None
@@ -124,7 +124,7 @@ def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[st
             yield from _busy(present.tree, device)
         elif pool.mounted and name not in own and _is_destroyed(pool, names):
             yield (
-                f"{device.dev or name} is of the ZFS pool {pool.name}, which would be destroyed, but is mounted on "
+                f"{device.dev or name} belongs to the ZFS pool {pool.name}, which would be destroyed, but is mounted on "
                 f"{', '.join(pool.mounted)}; data in use stays, even if wipe names the disk"
             )
     for name in sorted(names):
@@ -137,7 +137,7 @@ def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[st
 
 
 def _zpools_on(present: Present, device: Device) -> Iterator[Zpool]:
-    """Give the imported ZFS pools that a device, or a partition of it, is of: ZFS holds them until it lets go."""
+    """Yield the imported ZFS pools of a device or its partitions: ZFS holds them until it lets go."""
     for each in (device, *(child for child in present.tree.children(device.name) if child.partition is not None)):
         pool = present.zpool_on(each)
         if pool is not None:
@@ -145,18 +145,18 @@ def _zpools_on(present: Present, device: Device) -> Iterator[Zpool]:
 
 
 def _unknown_group(present: Present, device: Device) -> Iterator[str]:
-    """Give a refusal for a physical volume that LVM does not tell of: its group may be on other disks as well."""
+    """Yield a refusal for a physical volume that LVM does not list: its group may be on other disks as well."""
     types = {signature.type for signature in device.signatures}
     is_physical = device.running and device.table is None and "LVM2_member" in types and "linux_raid_member" not in types
     if is_physical and present.physical_on(device.name) is None and _original(present, device) is None:
         yield (
             f"{device.dev} is a physical volume of LVM that would be destroyed, but LVM does not say which group it belongs to: "
-            "lvm2 is missing or fails, or is told not to look at it. The group may be on other disks as well"
+            "lvm2 is missing or fails, or its filter leaves the device out. The group may be on other disks as well"
         )
 
 
 def _original(present: Present, device: Device) -> t.Optional[Device]:
-    """Return the device that LVM uses in the place of a copy of it; None where something runs on the copy."""
+    """Return the device that LVM uses in the place of its copy; None where something runs on the copy."""
     uuids = {signature.uuid for signature in device.signatures if signature.type == "LVM2_member" and signature.uuid}
     if any(child.running for child in present.tree.children(device.name)):
         return None
@@ -173,8 +173,8 @@ def _incomplete_group(present: Present, device: Device) -> Iterator[str]:
     if volume is not None and volume.group_uuid is not None and lacking:
         others = "one other is" if len(lacking) == 1 else f"{len(lacking)} others are"
         yield (
-            f"{device.dev} would be destroyed, but is of the volume group {volume.group}, of which {others} not attached; "
-            "what is on these would be lost as well. Attach them, or if they are gone for good, say so to LVM "
+            f"{device.dev} would be destroyed, but belongs to the volume group {volume.group}, of which {others} not attached; "
+            "their data would be lost as well. Attach them, or if they are gone for good, say so to LVM "
             f"(vgreduce --removemissing {volume.group})"
         )
 
@@ -196,7 +196,7 @@ def staying_devices(present: Present, destroyed: Destroyed) -> frozenset[str]:
 
 
 def _spanning(present: Present, destroyed: Destroyed) -> Iterator[tuple[str, list[str]]]:
-    """Give what is only partly on what is destroyed, with the devices of it that would stay."""
+    """Yield what is only partly on destroyed devices, with its devices that would stay."""
     names = destroyed.names(present.tree)
     given = names | {device.name for device in destroyed.emptied}
     roots = {root.name for root in destroyed.roots}

@@ -4,9 +4,9 @@
 
 """Whether unfinished partitions and volumes are as the run left them that made them, so that they may be made again. Pure.
 
-What a run makes has an identity that follows from the schema, and nobody has mounted it; anything else is somebody's. What lies farther
-inside than both ends is of before: a run clears the ends first, and the rest only as it goes on. What is closed and has something in it is
-opened first; where that cannot be, nobody knows whose it is.
+What a run makes has an identity that follows from the schema, and nobody has mounted it; anything else is somebody's. Data farther
+inside than both ends are older: a run clears the ends first, and the rest only as it goes on. Closed devices with contents are
+opened first; where that fails, their owner is unknown.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class VolumePlan:
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """A desired thin pool, and what there is of its name. `problem` says why a kept one cannot stay as it is.
+    """A desired thin pool, and the present one of its name. `problem` says why a kept one cannot stay as it is.
 
     `stranger` is what is in an unfinished one that no run left there.
     """
@@ -118,7 +118,7 @@ class GroupPlan:
 
     @property
     def replaced(self) -> tuple[LogicalVolume, ...]:
-        """The volumes and pools that are removed and made anew, but for what goes with its pool."""
+        """The volumes and pools that are removed and created again, without volumes that go with their pool."""
         found = [plan.present for plan in self.plans if plan.action is VolumeAction.REPLACE and plan.present is not None]
         return _without_pooled(found, (*found, *self.removed))
 
@@ -254,7 +254,7 @@ def _pool_problem(desired: DesiredPool, known: LogicalVolume, size: int, extent:
 
 
 def _with_pools(volumes: Sequence[VolumePlan], gone: t.AbstractSet[str], group: VolumeGroup) -> tuple[VolumePlan, ...]:
-    """Return what becomes of volumes when these pools are removed: those in them are made anew, and only others are activated."""
+    """Return plans of volumes when these pools are removed: those in them are created again, and only others are activated."""
     lost = [volume.present is not None and volume.present.pool in gone for volume in volumes]
     others = tuple(volume.name for volume in group.volumes if volume.name not in gone and volume.pool not in gone)
     return tuple(
@@ -318,7 +318,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         stranger = stranger or (sealed if opening is None else None)
         if stranger is not None and (keeps or not may_wipe):
             return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=_unless_wiped(stranger), stranger=stranger)
-        # What is in one that was cleared is looked at before it goes.
+        # The contents of a cleared volume are examined before it goes.
         return VolumePlan(desired, action, known, device, opening if same_size or CLEARED in known.tags else None, stranger=stranger)
     misplaced = _misplaced(desired, known)
     if misplaced is not None:
@@ -341,7 +341,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
 
 
 def _size_when_grown(present: Present, known: LogicalVolume, size: int, top: t.Optional[Device]) -> int:
-    """Return how many bytes what is on top of a volume, in LUKS or not, has when the volume has so many."""
+    """Return the bytes of the file system's device on a volume, in LUKS or not, once the volume has `size`."""
     return size if top is None else top.size + unused_below(present, top) + max(0, size - known.size)
 
 
@@ -374,7 +374,7 @@ def _why_not_smaller(layout: Layout, present: Present, desired: DesiredVolume, k
     if device.mountpoints:
         return f"unmount it (from {device.mountpoints[0]}): {filesystem.type} is not made smaller while it is mounted"
     used = present.filesystem_uses.get(device.name, 0)
-    return f"{in_mib(used)} of it are in use" if used > size else ""
+    return f"{in_mib(used)} are in use" if used > size else ""
 
 
 def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iterator[str]:
@@ -383,7 +383,7 @@ def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iter
         yield f"there are {groups} volume groups named {known.name} on the disks of the schema"
     if _is_broken(known, stacks):
         yield f"the volume group {known.name} lacks a physical volume; nothing is changed in it until it is complete"
-    # What is made anew has no problem any more.
+    # A volume that is replaced has no problem any more.
     yield from (each.problem for each in plan.plans if each.problem and each.action is not VolumeAction.REPLACE)
     yield from (cache.problem for cache in plan.caches if cache.problem)
 

@@ -23,7 +23,7 @@ _Source = tuple[str, Sequence[Mapping[str, t.Any]]]
 _Group = tuple[tuple[int, ...], Plain | None]
 
 _LEAST = 1024
-"""Smaller disks are told of without an override: no file system of use fits."""
+"""MiB of the smallest disk that gets an override: on smaller ones no useful file system fits."""
 _ON_EACH: Mapping[str, t.Any] = {"type": "partition", "per_disk": True}
 _WIDEST_ARRAY = 16
 """On more disks than this a third one fails while the second is built up again."""
@@ -76,7 +76,7 @@ def _groups(hardware: Hardware, positions: Sequence[int], schema: Sequence[Mappi
 
 
 def _override(sources: Sequence[_Source], disks: Sequence[Disk], taken: Collection[str], *, alone: bool) -> Plain | None:
-    """Return the space for some disks, `alone` on their drives or not; `disks` are None where only names tell them from others."""
+    """Return the space for some disks, `alone` on their drives or not; `disks` are None where only names distinguish them from others."""
     if min(disk.size for disk in disks) < _LEAST:
         return None
     name = next(name for name in _names() if name not in taken)

@@ -213,7 +213,7 @@ def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
 
 
 def _shapes(hardware: Hardware) -> tuple[t.Hashable, ...]:
-    """Return what of a machine a solution depends on beside the evaluated schema."""
+    """Return the facts of a machine that a solution depends on in addition to the evaluated schema."""
     disks = tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
     return hardware.firmware, hardware.drives, disks
 

@@ -106,7 +106,7 @@ class _Filter:
         return {name for name in self._names if blamed and (name.startswith("disk:") or name.split(":", 1)[1] in owners)}
 
     def _without_needless(self, names: Sequence[str], known: bool) -> tuple[set[str], bool]:
-        """Leave out block after block of names as long as the rest contradicts itself; stop after so many programs."""
+        """Leave out block after block of names as long as the rest contradicts itself; stop after a limit of programs."""
         needed: set[str] = set()
         pending = self._relevant(names, set(names))
         # Of what is known to be a conflict most is needed.

@@ -246,7 +246,7 @@ def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -
     remedies = [listed(changes) for changes in (lowered, larger) if changes]
     for demand in problem.demands:
         if demand.kind is Kind.LEGS and len(problem.drives_of(demand.areas)) < demand.legs:
-            fewer = "fewer of it" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
+            fewer = "fewer copies" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
             remedies.append(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}")
     return remedies
 

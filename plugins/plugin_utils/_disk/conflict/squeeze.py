@@ -31,7 +31,7 @@ class Squeezed:
 
 
 def can_squeeze(problem: Problem) -> bool:
-    """Tell whether the rules know all that there is in a problem."""
+    """Return whether the rules know all that there is in a problem."""
     plain = all(not pool.arrays and not pool.kept and not pool.lo and pool.hi is None and pool.max_pvs is None for pool in problem.pools)
     carried = any(boot.pools for boot in problem.boot_partitions)
     return problem.has_own_drives and plain and not carried and not problem.relations

@@ -497,7 +497,7 @@ class _Builder:
         return any(member.type is SpaceType.RAID and member.id in space.contains for member in self._schema.spaces)
 
     def _allowed(self, space: Space, least: int = 0) -> tuple[int, ...]:
-        """Return the areas that a space may use, of at least so many MiB. Most spaces may use the same ones, so they are found once."""
+        """Return the areas that a space may use, of at least `least` MiB. Most spaces may use the same ones, so they are found once."""
         drives = self._hardware.drives
         copied = {
             drives[piece.disk] for piece in self._kept.pieces if space.copy_of and self._schema.spaces[piece.space].copy_of == space.copy_of

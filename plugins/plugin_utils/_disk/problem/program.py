@@ -371,7 +371,7 @@ class _Builder:
                 self._model.row(relation.constraint, [(column, 1.0), (other_column, 1.0)], high=1.0)
 
     def _presence(self, party: Party, place: Callable[[int], int] = int) -> dict[int, list[int]]:
-        """Return the columns that say whether any of a party lies on a disk, by disk or by what `place` makes of it."""
+        """Return the columns that say whether any part of a party lies on a disk, by disk or by `place` of the disk."""
         problem, model = self._problem, self._model
         solid = [(area, model.disk_choice[at, area]) for at in sorted(party.demands) for area in problem.demands[at].areas]
         divided = [(area, model.pvs[at, area]) for at in sorted(party.pools) for area in problem.pools[at].areas]

@@ -41,7 +41,7 @@ def relations_of(
 def _goes_without_saying(
     relation: Relation, areas: Sequence[Area], demands: Sequence[Demand], pools: Sequence[Pool], drives: Sequence[int]
 ) -> bool:
-    """Tell whether two have no drive in common that both may use; or whether one is on all disks that the other may use."""
+    """Return whether two have no drive in common that both may use; or whether one is on all disks that the other may use."""
 
     def disks_of(places: Iterable[int]) -> frozenset[int]:
         return frozenset(areas[area].disk for area in places)

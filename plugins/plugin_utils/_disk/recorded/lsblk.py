@@ -95,7 +95,7 @@ def read(data: t.Any) -> Recorded:
 def _by_columns(data: t.Any) -> t.Any:
     """Return the output with its devices under the names of the columns, whichever way lsblk wrote them, and with nodes without folders.
 
-    Releases differ in `log-sec` and `log_sec`; with -p a name is a path; who asks for PATH only gets no NAME.
+    Releases differ in `log-sec` and `log_sec`; with -p a name is a path; with PATH alone there is no NAME.
     """
     if not isinstance(data, Mapping) or not isinstance(data.get("blockdevices"), list):
         return data

@@ -54,7 +54,7 @@ class RecordedDisk:
     physical_block: int | None = None
     removable: bool | None = None
     drives: tuple[str, ...] = ()
-    """What it fails with, where the source tells: the drives behind a volume, the members of an array."""
+    """What it fails with, where the source has that: the drives behind a volume, the members of an array."""
     stacked: bool = False
     """Whether it is a disk though it is built on others: a multipath map, or an array of a controller's kind."""
     more: Facts = field(default_factory=dict)
@@ -105,7 +105,7 @@ def _parsed(text: str) -> t.Any:
 
 
 def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None = None) -> tuple[Facts, tuple[str, ...]]:
-    """Return hardware and warnings; `ram` (MiB) and `firmware` are the caller's, who knows better. Raises InputError without a disk."""
+    """Return hardware and warnings; the caller's `ram` (MiB) and `firmware` replace recorded ones. Raises InputError without a disk."""
     named = [disk for disk in recorded.disks if disk.stacked or not is_left_out(disk.dev)]
     disks = [disk for disk in named if disk.size >= MIB]
     if not disks:
@@ -133,7 +133,7 @@ def to_hardware(recorded: Recorded, ram: int | None = None, firmware: str | None
 def _once(disks: Sequence[RecordedDisk]) -> tuple[list[Facts], list[str]]:
     """Return the facts of every disk once, and warnings about others of the same name.
 
-    These are further paths to it where WWN, serial number and size are the same, as far as they are told. What differs in one of them
+    These are further paths to it where WWN, serial number and size are the same, as far as they are known. What differs in one of them
     is another disk with the same WWN, and named by its serial number.
     """
     known: dict[str, list[RecordedDisk]] = {}
@@ -184,7 +184,7 @@ def _with_ids_of_their_own(disks: Sequence[Facts], warnings: list[str]) -> list[
 
 
 def _with_drives(disks: Sequence[Facts]) -> list[Facts]:
-    """Return the disks with what each fails with: what the source tells, else the drive by its serial number, else the disk itself."""
+    """Return the disks with what each fails with: what the source says, else the drive by its serial number, else the disk itself."""
     drives = drives_of(disks)
     return [disk if "drive" in disk else {**disk, "drive": own[0] if own else disk["id"]} for disk, own in zip(disks, drives)]
 

@@ -118,8 +118,8 @@ def _drive(values: Values) -> RecordedDisk:
 
 def _drive_name(values: Values) -> str:
     """Return the name of a drive, by which others know it, too: its model and serial number, else the address of the resource."""
-    told = {"serial": values["SerialNumber"], "model": values["Model"]}
-    return serial_drive(told) or str(values["@odata.id"])
+    values_of_drive = {"serial": values["SerialNumber"], "model": values["Model"]}
+    return serial_drive(values_of_drive) or str(values["@odata.id"])
 
 
 def _volume(values: Values, kinds: Mapping[str, tuple[str, str]], names: Mapping[str, str]) -> RecordedDisk:

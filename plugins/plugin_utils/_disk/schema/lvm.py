@@ -122,7 +122,7 @@ AS_THEY_ARE = (*KEYS, *CACHE_KEYS)
 
 
 def check_kept(known: Sequence[Entry], groups: Mapping[str, str], mistakes: Mistakes) -> None:
-    """Note data that are to be kept in a vg with a thin pool, whose own are not to be told from those of its volumes."""
+    """Refuse kept data in a vg with a thin pool, whose data cannot be distinguished from those of its volumes."""
     pools = {groups[item.id]: item.id for item in known if item.type is SpaceType.THIN_POOL and item.id in groups}
     for item in known:
         group = groups.get(item.id, item.id)
@@ -165,7 +165,7 @@ def caches_of(known: Sequence[Entry], groups: Mapping[str, str], left_out: dict[
         elif origin not in by_id:
             mistakes.add(place, f"there is no space {origin!r}{suggest(origin, by_id)}")
         elif by_id[origin].type is not SpaceType.LOGICAL_VOLUME or origin not in groups:
-            mistakes.add(place, f"{origin!r} is of type {by_id[origin].type}; only an lv in a vg and a zpool can have a cache")
+            mistakes.add(place, f"{origin!r} has type {by_id[origin].type}; only an lv in a vg and a zpool can have a cache")
         elif item.id in groups:
             mistakes.add(place, f"{item.id!r} is in the vg {groups[item.id]!r}; a cache is in that of its lv by itself")
         elif first.setdefault(origin, item.id) != item.id:

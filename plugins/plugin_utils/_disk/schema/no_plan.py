@@ -21,9 +21,9 @@ def over_maximum(bounds: Bounds) -> str:
 def no_twins(entries: Sequence[Entry], on_one_drive: str = "") -> NoSolution:
     """Return why there is no plan where there are no disks alike, as is asked for; `on_one_drive` names those that fail together."""
     alike = "disks of one transport, kind, block size and, within 2 %, size"
-    beside = f" ({on_one_drive})" if on_one_drive else ""
+    hint = f" ({on_one_drive})" if on_one_drive else ""
     said = [
-        {"name": f"disks:{entry.id}", "says": f"{entry.id} needs {alike}, and among those that it may use there are not enough{beside}"}
+        {"name": f"disks:{entry.id}", "says": f"{entry.id} needs {alike}, and among those that it may use there are not enough{hint}"}
         for entry in entries
     ]
     remedies = [

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A wanted line of fstab or crypttab, from the present line, the host's record of it, and the options of this run.
+"""A wanted line of fstab or crypttab, from the present line, the host's record, and the options of this run.
 
 A line keeps what it has. The host remembers each line that was written, and which of its words came from an option of a run: a run that
 lacks the option changes nothing, one that gives it again takes away what the option asked for before.

@@ -92,7 +92,7 @@ def test_a_volume_that_is_named_shrinks_and_another_takes_the_room():
     del host.mounts[device]
     full = dataclasses.replace(host.present(), filesystem_uses={device: 90 * MIB})
     layout = parse_static_schema(maker.schema).with_shrinking(["vg0/old"])
-    assert "90 MiB of it are in use" in plan_steps(layout, full).refusals[0]
+    assert "90 MiB are in use" in plan_steps(layout, full).refusals[0]
     found = plan(host, maker.schema, allow_shrink=["vg0/old"])
     assert [step.says for step in found.steps] == [
         "shrink the ext4 on the logical volume vg0/old, and then the volume, from 120 MiB to 64 MiB",
@@ -466,7 +466,7 @@ def test_members_that_came_late_are_taken_back_before_the_array_grows():
 def test_an_older_state_of_an_array_is_not_overwritten_unasked(wipe):
     maker = with_a_mirror("sda", "sdb")
     host = started_without("sdb", maker, events=9)
-    says = "the array /dev/md/m runs without /dev/sdb1 and was changed since, so that /dev/sdb1 has an older state of it (9 events behind)"
+    says = "the array /dev/md/m runs without /dev/sdb1 and was changed since, so that /dev/sdb1 has an older state (9 events behind)"
     refused = refusal(host, maker.schema, wipe=wipe)
     assert says in refused
     assert refused.endswith("mdadm --manage /dev/md/m --re-add /dev/sdb1")
@@ -512,7 +512,7 @@ def test_superblocks_that_differ_as_a_torn_write_or_a_start_leaves_them_are_of_o
     assert [type(step) for step in behind_by(events).steps] == [ReAddMembers]
 
 
-@pytest.mark.parametrize(("events", "says"), [(-2, "may have what the other lacks"), (9, "an older state of it")])
+@pytest.mark.parametrize(("events", "says"), [(-2, "may have what the other lacks"), (9, "an older state")])
 def test_superblocks_that_differ_more_are_not(events, says):
     (refused,) = behind_by(events).refusals
     assert says in refused
@@ -524,7 +524,7 @@ def test_a_member_is_not_taken_back_where_no_member_that_runs_tells_its_events()
     alone = {name: superblock for name, superblock in present.superblocks.items() if name == "sdb1"}
     for wipe in ([], [f"{BY_ID}sda", f"{BY_ID}sdb"]):
         (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=alone), wipe).refusals
-        assert "runs without /dev/sdb1, and mdadm --examine does not tell" in refused
+        assert "runs without /dev/sdb1, and mdadm --examine does not show" in refused
 
 
 def test_an_array_is_not_made_anew_where_its_halves_run_apart_or_do_not_say_what_they_have_seen():
@@ -571,7 +571,7 @@ def test_a_copy_stays_out_where_not_all_that_run_tell_what_they_have_seen():
     present = started_without("sdc", maker).present()
     some = {name: superblock for name, superblock in present.superblocks.items() if name != "sda1"}
     (refused,) = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=some)).refusals
-    assert "mdadm --examine does not tell what its other members have seen since" in refused
+    assert "mdadm --examine does not show the event counts of its other members" in refused
 
 
 def test_a_copy_stays_out_that_was_in_use_without_one_of_those_that_run():
@@ -584,7 +584,7 @@ def test_a_copy_stays_out_that_was_in_use_without_one_of_those_that_run():
     assert "runs without /dev/sda1, which was in use without the others" in refused
 
 
-NOT_ANEW = "/dev/md/m runs without a member, so that it is not made anew, even with wipe: "
+NOT_ANEW = "/dev/md/m runs without a member, so it is not replaced, even with wipe: "
 
 
 def test_what_a_failed_disk_left_of_an_array_is_not_made_anew_for_a_disk_more():
