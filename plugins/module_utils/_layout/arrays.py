@@ -78,7 +78,7 @@ def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:
     return tuple(match.device for match in behind if match.device is not None)
 
 
-def runs_without_one(present: Present, stack: Stack) -> bool:
+def is_degraded(present: Present, stack: Stack) -> bool:
     """Return whether the array of a stack runs without a member: what it has may be all that a failed disk left.
 
     Whether an array without a present member is right may need a person's decision. Where partitions are unfinished, an interrupted
@@ -104,7 +104,7 @@ def look_at_array(present: Present, stack: Stack) -> Found:
         return Found(opening=StopArray(str(device.dev)))
     # Another half's event count can be read once that half is stopped.
     out = tuple(match for match in stack.matches if not halves and (match.device is None or match.device.name not in device.parents))
-    returning = tuple(match for match in out if _tells_what_it_has_seen(present, device, match))
+    returning = tuple(match for match in out if _has_event_count(present, device, match))
     joining = _joining(stack, device, out) if not returning else ()
     problem = next((why for match in returning for why in [_why_it_stays_out(present, device, match)] if why), None)
     if out and not returning and not joining:
@@ -152,7 +152,7 @@ def _is_left_out(device: Device, match: PartitionMatch) -> bool:
     return match.device.name not in device.parents and (there.type, there.uuid) == ("linux_raid_member", device.uuid)
 
 
-def _tells_what_it_has_seen(present: Present, device: Device, match: PartitionMatch) -> bool:
+def _has_event_count(present: Present, device: Device, match: PartitionMatch) -> bool:
     """Return whether a partition that an array was started without has an event count of that array."""
     superblock = present.superblocks.get(match.device.name) if match.device is not None else None
     return _is_left_out(device, match) and device.kind in _MENDED and superblock is not None and superblock.uuid == device.uuid

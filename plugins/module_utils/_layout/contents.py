@@ -24,8 +24,8 @@ from .._storage import zfs
 from .._storage.btrfs import BTRFS
 from .._storage.filesystems import EXT4, FILESYSTEMS
 from .._storage.units import in_mib
-from .arrays import array_growth, look_at_array, members_can_grow, runs_without_one, taking_back
-from .partitions import PartitionMatch, Status, gone_partitions, tell
+from .arrays import array_growth, is_degraded, look_at_array, members_can_grow, taking_back
+from .partitions import PartitionMatch, Status, gone_partitions, rewrite_table
 from .stack import Action, Found, Stack
 
 _OVER_REMAINS = "no new one is made over its remains, even with wipe (wipefs clears them)"
@@ -121,7 +121,7 @@ def _judge_kept(layout: Layout, present: Present, stack: Stack) -> Stack:
     problem = _misplaced(stack) or found.problem or _growth_problem(layout, present, stack, found.device) or _lost(stack)
     survives = _survives(present, stack)
     left = survives or _of_closed_pool(layout, present, stack) is not None
-    lacks = runs_without_one(present, stack)
+    lacks = is_degraded(present, stack)
     stays = keeps_data(layout, stack) or lacks or (left and not any(match.condemned for match in stack.matches))
     if problem is not None and stack.may_wipe and not stays:
         return replace(stack, action=Action.BUILD, matches=tuple(_remade(match) for match in stack.matches))
@@ -144,7 +144,7 @@ def _lost(stack: Stack) -> t.Optional[str]:
 def _survives(present: Present, stack: Stack) -> bool:
     """Return whether a filesystem on several devices is on some of them, and the others are new: it may be all that a failed disk left.
 
-    A permission to wipe is often for all disks and for good. An array takes the new member; a new file system would overwrite the other copy.
+    A permission to wipe is often for all disks and for good. An array takes the new member; a new file system would destroy the copy.
     Where all its present devices are here, nothing has failed: the plan is another one.
     """
     if stack.array is not None or all(match.status is Status.KEPT for match in stack.matches):
@@ -229,7 +229,7 @@ def look(layout: Layout, present: Present, stack: Stack) -> Found:
     """Return what is on a stack of which at least one partition is there."""
     unknown = next((match.disk for match in stack.matches if _is_unknown(present, match)), None)
     if unknown is not None:
-        return Found(opening=tell(unknown, present.tree))
+        return Found(opening=rewrite_table(unknown, present.tree))
     if stack.array is not None:
         there = look_at_array(present, stack)
     else:
@@ -237,7 +237,7 @@ def look(layout: Layout, present: Present, stack: Stack) -> Found:
         rest = replace(stack, matches=tuple(match for match in stack.matches if match not in joining))
         closed = _of_closed_pool(layout, present, stack)
         there = Found(closed or rest.matches[0].device) if closed or len(rest.matches) == 1 else _several_devices(rest)
-        there = _with_strangers(layout, present, stack, replace(there, joining=joining))
+        there = _with_unplanned_members(layout, present, stack, replace(there, joining=joining))
     return _look_inside(layout, present, stack.device, there) if there.problem is None and there.opening is None else there
 
 
@@ -268,7 +268,7 @@ def _several_devices(stack: Stack) -> Found:
     return Found(devices[0])
 
 
-def _with_strangers(layout: Layout, present: Present, stack: Stack, there: Found) -> Found:
+def _with_unplanned_members(layout: Layout, present: Present, stack: Stack, there: Found) -> Found:
     """Return what was found, with what is wrong where a ZFS pool has other devices as well."""
     device = there.device
     pool = present.zpool_on(device) if device is not None else None
@@ -369,8 +369,8 @@ def _unlike_zpool(present: Present, desired: DesiredZpool, device: Device) -> It
         yield f"{node} {_holds(device)}, but the ZFS pool {desired.name} is wanted there; no pool is made over data"
     elif pool is None:
         yield (
-            f"{node} belongs to the ZFS pool {there.label or there.uuid}, which is not imported here: it was exported, or last used "
-            f"by another host, or ZFS is not running; import it first (zpool import {there.uuid}) if it is this host's"
+            f"{node} belongs to the ZFS pool {there.label or there.uuid}, which is not imported on this host: it was exported, or "
+            f"last used by another host, or ZFS is not running; import it first (zpool import {there.uuid}) if it is this host's"
         )
     elif pool.name != desired.name:
         yield f"{node} belongs to the ZFS pool {pool.name}, but {desired.name} is wanted there"

@@ -384,10 +384,10 @@ def _restoring(disk: FoundDisk, tree: Tree) -> t.Optional[WritePartitionTable]:
 
     Partitions that only the kernel still has are to be closed first, with all steps on tables: then it is the first of these.
     """
-    return tell(disk, tree) if not is_first_copy_whole(disk) and not gone_partitions(disk, tree) else None
+    return rewrite_table(disk, tree) if not is_first_copy_whole(disk) and not gone_partitions(disk, tree) else None
 
 
-def condemn(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> WritePartitionTable:
+def mark_for_rebuild(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> WritePartitionTable:
     """Return the write that marks partitions as what is to be made again; all stays where it is, and may be in use."""
     uuids = {match.device.name: match.desired.condemned for match in matches if match.device is not None}
     entries = [replace(_staying_entry(part), uuid=uuids.get(part.name, str(entry_of(part).uuid))) for part in partitions_of(disk, tree)]
@@ -396,7 +396,7 @@ def condemn(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> W
     return _write(disk, tuple(sorted(entries, key=lambda entry: entry.number)), (), summary)
 
 
-def tell(disk: FoundDisk, tree: Tree) -> WritePartitionTable:
+def rewrite_table(disk: FoundDisk, tree: Tree) -> WritePartitionTable:
     """Return the step that rewrites a table unchanged, which repairs a torn copy, and updates the kernel; nothing is lost."""
     entries = sorted((_staying_entry(part) for part in partitions_of(disk, tree)), key=lambda entry: entry.number)
     return _write(disk, tuple(entries), (), (_HALF if is_known_to_kernel(disk, tree) else _UNKNOWN,))
@@ -470,7 +470,7 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
     # A change begins with the backup: where that alone is whole, a cut could leave neither.
     repairing: tuple[WritePartitionTable, ...] = ()
     if forgotten and not is_first_copy_whole(disk):
-        repairing = (replace(tell(disk, tree), removed=tuple(sorted(forgotten)), summary=(_HALF,)),)
+        repairing = (replace(rewrite_table(disk, tree), removed=tuple(sorted(forgotten)), summary=(_HALF,)),)
         forgotten = set()
     first = (_write(disk, staying, tuple(sorted({*gone, *forgotten})), removals),) if gone else ()
     last = (_write(disk, entries, () if gone else tuple(sorted(forgotten)), changes),) if changes else ()

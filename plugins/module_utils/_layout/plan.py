@@ -39,13 +39,13 @@ from .partitions import (
     Conditions,
     Status,
     TablePlan,
-    condemn,
     gone_partitions,
     is_begun,
     is_emptied,
     is_first_copy_whole,
     is_ours,
     lose,
+    mark_for_rebuild,
     match_disk,
     plan_table,
 )
@@ -203,7 +203,7 @@ def _marks(draft: _Draft) -> Iterator[Step]:
     for table in draft.tables:
         here = [match for match in condemned if match.disk is table.disk]
         if here:
-            yield condemn(table.disk, draft.present.tree, here)
+            yield mark_for_rebuild(table.disk, draft.present.tree, here)
 
 
 def _steps_on_tables(draft: _Draft) -> Iterator[Step]:

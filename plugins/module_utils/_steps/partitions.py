@@ -138,7 +138,7 @@ class WritePartitionTable(Step):
             # Every time that a disk is closed after writing udev reads the whole disk again.
             machine.zero(self.disk, (*outside, *new), exclusively=self.fresh)
             _write_entries(self.disk, self.uuid, self.sector, headers, self.entries, machine)
-            _tell_kernel(machine, self.disk, [entry.number for entry in self.entries])
+            _update_kernel(machine, self.disk, [entry.number for entry in self.entries])
         machine.settle()
         machine.wait_for(self.node(entry.number) for entry in self.entries)
         _compare(read_table(machine, self.disk, self.sector), self.disk, self.uuid, self.entries)
@@ -422,7 +422,7 @@ def _insist(machine: Machine, command: Sequence[str]) -> None:
     machine.change(command)
 
 
-def _tell_kernel(machine: Machine, disk: str, numbers: Sequence[int]) -> None:
+def _update_kernel(machine: Machine, disk: str, numbers: Sequence[int]) -> None:
     """Update the kernel's partitions from the new table; unchanged partitions may be in use.
 
     partx takes the number of partitions for the highest of their numbers unless a range is given.
