@@ -7,7 +7,7 @@
 In comes a `Cluster` with options; out goes a `GroupPlan` for each group: moves in stages, scores before and after, MiB
 copied, instances that find no turn.
 
-In reading order: hbal (the decisions of Ganeti's hbal, one best move after the other), model (what is wanted, what comes of it), walk
+In reading order: hbal (the decisions of Ganeti's hbal, one best move after the other), model (request and result), walk
 (from placement to placement by single moves; queue says which come next, watch shows how far it is), first_things (what is down, what
 is broken), sets (what is to be together), chains (exchanges and chains), search (a walk through all of these at one price after
 the other), group (from the placement that was found to a plan), super_cluster (which groups are

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is wanted of balancing a group, and what comes of it."""
+"""The request to balance a group, and the result."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class MoveQueue:
     def of(cls, best: BestMoves, cost: float, instances: int) -> MoveQueue:
         """Return the queue of moves found from a placement of that cost, for a number of instances."""
         queue = cls(np.full(instances, -np.inf), np.full(instances, NOWHERE))
-        queue.tell(best, cost)
+        queue.record(best, cost)
         return queue
 
     @property
@@ -41,8 +41,8 @@ class MoveQueue:
         worthy: Integers = np.sort(first[self.gains[first] >= least])
         return worthy
 
-    def tell(self, best: BestMoves, cost: float) -> None:
-        """Take down what was found from a placement of that cost."""
+    def record(self, best: BestMoves, cost: float) -> None:
+        """Record the best moves that were found at a placement of that cost."""
         self.gains[best.instances] = cost - best.cost
         self.targets[best.instances] = best.target
 

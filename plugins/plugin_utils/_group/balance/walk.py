@@ -180,7 +180,7 @@ class Walk:
         """Make one of the moves that promise most and keep it, at least `least`; return whether there is one."""
         while len(instances := queue.next(least, _TOGETHER)):
             best = self.best_near(instances, queue.targets[instances])
-            queue.tell(best, self.cost)
+            queue.record(best, self.cost)
             if self._make_first(best, least):
                 if self.is_large() and not self._counts_together():
                     self._make_beside(best, least)

@@ -32,14 +32,14 @@ class SearchProgress:
 
 
 class Watch:
-    """Tells how far a search is, once in a while."""
+    """Reports the progress of a search, once in a while."""
 
     def __init__(self, group: str, show: Callable[[SearchProgress], None]) -> None:
         self._group, self._show = group, show
         self._begun = self._last = time.monotonic()
 
     def look(self, where: Callable[[], tuple[int, float]]) -> None:
-        """Tell where the search is (moves and score), which is only asked if it is time."""
+        """Report where the search is (moves and score), which is only computed if it is time."""
         now = time.monotonic()
         if now - self._last >= _EVERY:
             self._last = now

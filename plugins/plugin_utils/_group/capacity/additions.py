@@ -106,7 +106,7 @@ class _Search:
             before, number = number, min(number + max(1, min(more, number)), MOST_ADDED)
 
     def _more(self, number: int, places: Sequence[Place]) -> list[Place]:
-        """Return places of copies with so many nodes, which follow some that are taken already."""
+        """Return places of copies with `number` nodes, which follow some that are taken already."""
         room = room_for(self._with(number), self._instance)
         for place in places:
             commit(room, place)

@@ -30,7 +30,7 @@ class _Restarts:
     """What bounds copies on shared storage: what is on a node that fails has to fit into what the others have left. All in MiB."""
 
     left: float
-    """What is left beside the node whose failure needs most, less what that one needs."""
+    """What other nodes have left if the node whose failure needs most fails, less that need."""
     all_left: float
     """What all have left."""
     brings: float
@@ -52,7 +52,7 @@ class _Restarts:
         return cls(float(spare.min(initial=np.inf)), all_left, float(free[-1]), memory)
 
     def most(self, number: int) -> float:
-        """Return the bound with so many added nodes, any of which may fail as well."""
+        """Return the bound with `number` added nodes, any of which may fail as well."""
         left = self.left + number * self.brings
         left = min(left, self.all_left + (number - 1) * self.brings) if number else left
         return left // self.memory
@@ -88,7 +88,7 @@ class Bound:
         return cls(float(most[-1]), float(most[:-1].sum()), restarts, mirrored)
 
     def most(self, number: int) -> float:
-        """Return the bound with so many added nodes."""
+        """Return the bound with `number` added nodes."""
         bounds = [self.here + (number * self.each if number else 0.0)]
         bounds += [] if self.restarts is None else [self.restarts.most(number)]
         if self.mirrored is not None:

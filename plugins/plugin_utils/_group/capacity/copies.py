@@ -40,7 +40,7 @@ _SIZES = ("models", "as_primary", "as_secondary", "memory", "disk", "reserves", 
 
 
 _FEW = 16
-"""Nodes of a group up to which all pairs are looked at each time."""
+"""Nodes of a group up to which all pairs are evaluated each time."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _best(room: ClusterState, here: _GroupRoom, fitting: Places, options: CopyOp
 
 
 def _is_quick(room: ClusterState, here: _GroupRoom, options: CopyOptions) -> bool:
-    """Return whether the pairs of a group are so many that it pays to look at the promising ones only."""
+    """Return whether a group has enough pairs that evaluating only the promising ones pays."""
     is_mirrored = here.refused is None and bool(room.facts.instances.two_nodes[0]) and can_search(room, options.rules)
     return is_mirrored and len(here.online) > _FEW and not is_partitioned(room, here.group, options.strategy)
 

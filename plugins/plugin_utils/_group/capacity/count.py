@@ -33,7 +33,7 @@ from .level import can_level, level
 from .stranding import Copy, holding, largest_restart
 
 _MANY, _NEARLY = 5_000, 0.99
-"""Of so many copies one order is enough, if the count is that close to a bound."""
+"""From this number of copies on one order is enough, if the count is this share of a bound."""
 MOST_COPIES = 200_000
 """Where counting ends; nobody asks for more copies of one instance, and what needs nothing would fit without end."""
 MOST_ADDED = 512

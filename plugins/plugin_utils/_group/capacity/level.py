@@ -8,7 +8,7 @@
 
 Where a copy takes nothing but what its own node has, the order of copies decides nothing about how many fit, so that no score is needed.
 It decides for which part of them there is room elsewhere when a node fails. The largest instance that would have to restart needs a hole
-of its size, so that first all is taken that is left beside such holes, and then hole after hole, where the most are.
+of its size, so that copies first take all room outside such holes, and then hole after hole, where the most are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def can_level(room: ClusterState) -> bool:
 
 
 def level(room: ClusterState, groups: Sequence[int], options: CopyOptions, most: int, hole: float) -> list[Place]:
-    """Put at most so many copies into `room`, as many as fit, and return their places; `hole` is the MiB of the largest that restarts."""
+    """Put at most `most` copies into `room`, as many as fit, and return their places; `hole` is the MiB of the largest that restarts."""
     facts, places = room.facts.instances, list[Place]()
     nodes = np.concatenate([np.zeros(0, dtype=np.int64), *rooms_that_take(room, groups)])
     pool = int(facts.pool[0])

@@ -11,7 +11,7 @@
 What a pair adds to the score is what its primary adds, what its secondary adds, and three things that hang on both: spreads that
 both change (disk), memory kept for failovers, failure domains that both share. A standard deviation is a root of a sum of what both
 change, and a root is nowhere below its chord, so that it has a lower bound that is a sum of what each adds. The pairs that are promising
-by those bounds are looked at exactly, until no other can be better. Limits are those of metrics.verdicts, the score is that of
+by those bounds are evaluated exactly, until no other can be better. Limits are those of metrics.verdicts, the score is that of
 metrics.score; only the order of computing is another one, so that what a copy does not touch is not computed again.
 """
 
@@ -26,13 +26,13 @@ from ..metrics.score import WEIGHTS, ScoreMode, Scorer
 from ..metrics.verdicts import Rules
 
 _FIRST = (8, 24)
-"""Primaries and secondaries that are looked at first; four times as many each time that none of their pairs fits."""
+"""Primaries and secondaries that are evaluated first; four times as many each time that none of their pairs fits."""
 _SPARE = 4
-"""How many more of each than were promising for the last copy are looked at for the next."""
+"""How many more of each than were promising for the last copy are evaluated for the next."""
 _CLOSE = 1e-9
 """How far a bound may be off by rounding."""
 _MANY = 1024
-"""Pairs of which so many may be looked at without better bounds."""
+"""Number of pairs that may be evaluated without better bounds."""
 _FREE = float("inf")
 _EVERY = slice(None)
 
@@ -78,7 +78,7 @@ class PairSearch:
             self._judge(nodes)
 
     def _judge(self, nodes: Integers) -> None:
-        """Tell of some nodes of the group what role they may have, and what that makes of N+1."""
+        """Compute which roles some nodes of the group may have, and how these change N+1."""
         room, columns, least = self._room, self._column[nodes], self._scorer.least_left
         quantities = room.quantities[:, nodes]
         spare = quantities[Quantity.MEMORY] - room.reserved[nodes]
@@ -90,7 +90,7 @@ class PairSearch:
         self._count[columns], self._failing[columns] = count, failing
         self._at_primary[columns] = np.where(first, WEIGHTS["n1_cnt"] * change + self._wishes[columns], _FREE)
         self._at_secondary[columns] = np.where(second, np.where(short, 0.0, -WEIGHTS["n1_cnt"] * failing), _FREE)
-        # Who fails N+1 already may go on to do so, but no more than now.
+        # A node that fails N+1 already may continue to, but no more than now.
         keepable = np.maximum(quantities[Quantity.MEMORY] - self._rules.least_left, room.reserved[nodes])
         self._keepable[columns] = np.where(second, keepable, -_FREE)
 
@@ -173,7 +173,7 @@ class _Limits:
         first[: len(LIMITED)] = counted_as_used(facts.as_primary[:, 0])
         first[REDUNDANCY] = first[Quantity.MEMORY]
         if not first[REDUNDANCY]:
-            # Who fails N+1 already does so no more by a copy that needs no memory.
+            # A node that fails N+1 already does not fail it by more with a copy that needs no memory.
             self._most[0, REDUNDANCY] = _FREE
         second[: len(LIMITED)] = counted_as_used(facts.as_secondary[:, 0])
         second[Quantity.MEMORY] += facts.reserves[0]
@@ -315,7 +315,7 @@ class _Reserved:
         return bound
 
     def costs(self, more: Floats, secondaries: Integers) -> Floats:
-        """Return [R, C]: what sum and deviation come to, less the sum now, when secondaries keep so many MiB more."""
+        """Return [R, C]: what sum and deviation come to, less the sum now, when secondaries keep `more` MiB more."""
         add = more * self._rate[secondaries]
         costs: Floats = WEIGHTS["reserved_mem_rtotal"] * add
         add *= self._part[secondaries]

@@ -77,7 +77,7 @@ class _Looks:
         return self._known[size]
 
     def is_plain(self, size: Instance) -> bool:
-        """Return whether every group takes the size by its policy, which has one interval: who takes less of it is told by room alone."""
+        """Return whether every group takes the size by its policy, which has one interval: then room alone decides."""
         return all(len(policy.intervals) == 1 for policy in self._policies) and accepted(self._room, size, self._groups)
 
 
@@ -163,7 +163,7 @@ def _is_short(look: Look, mode: str) -> bool:
 
 
 def least_size(policies: Iterable[Policy]) -> Spec:
-    """Return the least of each resource that any interval of the policies allows, at least a unit of it."""
+    """Return the least of each resource that any interval of the policies allows, at least one unit."""
     specs = [interval.minimum for policy in policies for interval in policy.intervals]
     return Spec(
         memory=max(min((spec.memory for spec in specs), default=0), UNIT_MEMORY),

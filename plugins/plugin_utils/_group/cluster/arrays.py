@@ -133,7 +133,7 @@ class InstanceFacts:
     """Whether it runs, and is stopped and started again to be moved."""
     spindles_known: Booleans
     stays: Booleans
-    """Whether no step of it may be planned; `Facts.staying` says why."""
+    """Whether no step may be planned for it; `Facts.staying` says why."""
     exclusion: tuple[tuple[int, ...], ...]
     """Positions of its slots: exclusion tags and rules."""
     wishes: Integers

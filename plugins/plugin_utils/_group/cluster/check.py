@@ -86,7 +86,7 @@ def _check_letters(cluster: Cluster, places: Places, mistakes: Mistakes) -> None
 
 
 def _check_name(name: str, place: str, mistakes: Mistakes) -> None:
-    """Add a mistake for a name that is none; of one that is missing its reader tells."""
+    """Add a mistake for an invalid name; a missing one is reported by its reader."""
     try:
         Name(blank_too=True).read(name)
     except ValueError as error:
@@ -177,7 +177,7 @@ def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], 
 
 
 def check_new_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:
-    """Add the mistakes of an instance that is in no cluster yet, whose names nobody has looked at."""
+    """Add the mistakes of an instance that is in no cluster yet, whose names are not checked yet."""
     for field, name in _instance_names(instance):
         _check_name(name, f"{prefix}{field}", mistakes)
     check_instance(instance, prefix, pools, mistakes)

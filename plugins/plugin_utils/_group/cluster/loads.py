@@ -85,7 +85,7 @@ def touched_groups(state: ClusterState, moves: Iterable[Move]) -> frozenset[int]
 
 
 def node_loads(before: ClusterState, after: ClusterState, groups: Iterable[int]) -> list[dict[str, t.Any]]:
-    """Return, for each node of the groups, its capacity and what is used of it in two states of a cluster.
+    """Return, for each node of the groups, its capacity and its use in two states of a cluster.
 
     Memory (of instances, of the node itself, and `reserved` for failovers to it) and disk are MiB, `cpus` virtual ones,
     `load` the sum of the four loads; `capacity.cpus` is how many virtual CPUs the group's policy allows.

@@ -73,7 +73,7 @@ class NodeState(StrEnum):
     DRAINED = "drained"
     """It works, but takes nothing new, and all is to leave it: its instances run, and its disks can be read."""
     OFFLINE = "offline"
-    """It is marked offline by whoever runs the cluster, who vouches for it that what ran there is down."""
+    """Marked offline by the cluster's operators, who guarantee that its instances are down."""
     UNREACHABLE = "unreachable"
     """It does not answer, and nobody has marked it offline: what ran there may run on, so that nothing leaves it or comes to it."""
 
@@ -157,7 +157,7 @@ class Policy:
 
 
 _ANY_AMOUNT = 2**40
-"""More than there is of anything; it leaves sums exact."""
+"""More than any node has; sums with it stay exact."""
 NO_POLICY = Policy(
     intervals=(SpecInterval(Spec(0, 0, 0, 0, 0, 0), Spec(*[_ANY_AMOUNT] * 6)),),
     vcpu_ratio=float(_ANY_AMOUNT),
@@ -176,7 +176,7 @@ class RuleKind(StrEnum):
     PIN = "pin"
     """Only on some nodes."""
     IGNORE = "ignore"
-    """Each where it is: no step of it is planned, of its mirror neither."""
+    """They stay where they are: no step is planned for them or their mirrors."""
 
 
 @dataclass(frozen=True)

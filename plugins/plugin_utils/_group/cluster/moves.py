@@ -143,7 +143,7 @@ def reachable(state: ClusterState, source: Place, primaries: Integers, secondari
     over = not state.offline[secondary] and (is_dark or bool(accepts[primary, secondary]))
     indirect = over & (accepts[secondary, primaries] | (primaries == secondary))
     reached: Booleans = np.where((secondaries == primary) | (primaries == primary)[:, None], False, indirect[:, None])
-    # While the primary answers a new mirror can be made beside it, which then takes over.
+    # While the primary answers a new mirror can be created, which then takes over.
     return reached | (direct & (primaries != secondary))[:, None] & (not is_dark) | (primaries == secondary)[:, None] & over
 
 

@@ -8,8 +8,8 @@
 
 An exclusion tag and a rule of anti-affinity let one primary come to a node. A pin lets none come to the other nodes, and any number to
 its own; pins to the same nodes are one slot. So are instances with more virtual CPUs than some nodes have CPUs, and whatever else a node
-must have so that an instance starts there: these slots are the hardware's. An affinity has no such limit: who is to be together is told
-by `together`.
+must have so that an instance starts there: these slots are the hardware's. An affinity has no such limit: `together`
+lists its instances.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
     names = [instance.name for instance in cluster.instances]
     found = []
 
-    def tell(rules: Sequence[int], instances: frozenset[int], says: str) -> None:
+    def report(rules: Sequence[int], instances: frozenset[int], says: str) -> None:
         listed = ", ".join(names[one] for one in sorted(instances))
         called = tuple(cluster.rules[rule].name for rule in rules)
         found.append(Contradiction(called, tuple(names[one] for one in sorted(instances)), f"{says}: {listed}", tuple(sorted(instances))))
@@ -136,17 +136,17 @@ def contradictions(cluster: Cluster) -> tuple[Contradiction, ...]:
             allowed = frozenset().union(*(pinned_to.get(one, everywhere) for one in members[position]))
             if len(members[position]) > len(allowed):
                 nodes = "1 node" if len(allowed) == 1 else f"{len(allowed)} nodes"
-                tell([position], members[position], f"{rule.name} keeps {len(members[position])} apart, with only {nodes}")
+                report([position], members[position], f"{rule.name} keeps {len(members[position])} apart, with only {nodes}")
         if rule.kind != RuleKind.AFFINITY:
             continue
         for other, against in enumerate(cluster.rules):
             both = members[position] & members[other]
             if against.kind == RuleKind.ANTI_AFFINITY and len(both) > 1:
-                tell([position, other], both, f"{rule.name} keeps instances together that {against.name} keeps apart")
+                report([position, other], both, f"{rule.name} keeps instances together that {against.name} keeps apart")
         pinned = {one: pinned_to.get(one, everywhere) for one in members[position]}
         if pinned and not frozenset.intersection(*pinned.values()):
             instances = frozenset(one for one, nodes in pinned.items() if len(nodes) < len(cluster.nodes))
-            tell([position], instances, f"{rule.name} keeps instances together that are pinned to different nodes")
+            report([position], instances, f"{rule.name} keeps instances together that are pinned to different nodes")
     return tuple(found)
 
 
@@ -175,7 +175,7 @@ class _RuleSlot:
 
 
 def _cpu_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[_RuleSlot]:
-    """Return a slot for each number of virtual CPUs that some nodes have fewer CPUs than; nodes that tell none may have any."""
+    """Return a slot for each number of virtual CPUs that some nodes have fewer CPUs than; nodes without a number may have any."""
     if cluster.more_cpus_than_node:
         return []
     cpus = np.array([node.total_cpus if node.total_cpus > 0 else np.inf for node in cluster.nodes])
@@ -203,7 +203,7 @@ def _rule_slots(cluster: Cluster, instances: Sequence[Instance]) -> list[_RuleSl
                 found.append(_RuleSlot((rule.name,), limit, together, dict.fromkeys(members, (rule.name,))))
             continue
         for member in members:
-            # Who is nowhere yet may go anywhere, and is left there.
+            # An instance without a node may go anywhere, and is left there.
             home = instances[member].primary
             allowed = frozenset(rule.nodes) if rule.kind == RuleKind.PIN else frozenset({home}) if home else everywhere
             names = pins.setdefault((allowed, rule.hardware), {}).setdefault(member, [])

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The state that every algorithm works on: who lives where, and what that leaves on each node, as arrays.
+"""The state that every algorithm works on: placements, and what they leave on each node, as arrays.
 
     state = ClusterState.from_cluster(cluster, unplaced=new_instances)
     state.place(instance, primary, secondary)     # an allocation or a move: takes it off its old nodes first
@@ -16,7 +16,7 @@ by `unplaced`. Scores of all possible places of an instance are in score.py, lim
 instance that is nowhere, so wrap them in `lifted` for one that lives somewhere.
 
 N nodes, I instances, Q quantities, T slots of exclusion tags and rules, P pools. Memory is 8 N^2 bytes and a few hundred bytes an instance.
-The quantities are those of Ganeti's htools; how they are defined is told at `Quantity`.
+The quantities are those of Ganeti's htools; `Quantity` defines them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ClusterState:
     drained: Booleans
     """[N]: which of those that are offline work, and answer."""
     unreachable: Booleans
-    """[N]: which of those that are offline do not answer without being marked: what is there stays as it is."""
+    """[N]: offline nodes that do not answer without being marked: their instances stay as they are."""
     pool_free: Floats
     """[N, P]: free space; infinite where unknown. All nodes of a shared pool see the same number."""
     missing_memory: Floats
@@ -99,7 +99,7 @@ class ClusterState:
         return ClusterState(facts=self.facts, **arrays)
 
     def place(self, instance: int, primary: int, secondary: int = NOWHERE) -> None:
-        """Put an instance on its node or nodes, taking it off those it is on; limits are not looked at."""
+        """Put an instance on its node or nodes, taking it off those it is on; limits are not checked."""
         self._change(instance, *self.place_of(instance), -1.0)
         self._change(instance, primary, secondary, 1.0)
         self.primary[instance] = primary
@@ -134,7 +134,7 @@ class ClusterState:
         return dark
 
     def drain(self, nodes: Sequence[int] | Integers) -> None:
-        """Let nothing go to nodes any more; what is there may stay, or leave as it leaves a node that works."""
+        """Let nothing go to nodes any more; their instances may stay, or leave as they leave a working node."""
         self.drained[nodes] |= ~self.offline[nodes]
         self.offline[nodes] = True
 

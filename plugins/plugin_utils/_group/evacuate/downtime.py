@@ -109,7 +109,7 @@ def _is_alone(state: ClusterState, instance: int) -> bool:
 
 
 def _is_left_to_ha(state: ClusterState, instance: int) -> bool:
-    """Return whether HA takes an instance away from a node in maintenance, so that no move of it is planned."""
+    """Return whether HA takes an instance away from a node in maintenance, so that no move is planned for it."""
     return instance in state.facts.staying and state.facts.staying[instance].reason == HA
 
 

@@ -106,7 +106,7 @@ def _task(state: ClusterState, instance: int, leaving: frozenset[int], mode: Eva
 
 @dataclass(frozen=True)
 class InGroups:
-    """The places of an instance in each group that takes it, with the scorer that tells the best, and the groups that refuse."""
+    """The places of an instance in each group that takes it, with the scorer that finds the best, and the groups that refuse."""
 
     places: list[tuple[Places, Scorer]]
     refusals: list[Refusal]

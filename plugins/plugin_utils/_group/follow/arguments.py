@@ -33,9 +33,7 @@ def read_rules(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> Rules:
     if threshold is None:
         threshold = _USUAL_THRESHOLD
         if arguments.get("measure") == Measure.SCORE:
-            mistakes.add(
-                "threshold", "is missing; with measure: score it must be a score, such as the one that group_info reports on a good day"
-            )
+            mistakes.add("threshold", "is missing; with measure: score it must be a score, such as group_info reports on a good day")
     if target is None:
         target = threshold / 2
     if target > threshold:

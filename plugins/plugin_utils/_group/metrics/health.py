@@ -275,7 +275,7 @@ def causes(state: ClusterState, health: Health) -> dict[int, Cause]:
         for instance in np.flatnonzero(np.isin(homes, nodes)).tolist():
             found.setdefault(instance, cause)
     if health.stranded:
-        # Memory that is freed anywhere in the group helps whoever restarts, so that all its instances are to be asked.
+        # Memory that is freed anywhere in the group helps instances that restart, so that all its instances count.
         for instance in np.flatnonzero(np.isin(state.primary, state.group_nodes(health.group))).tolist():
             found.setdefault(instance, Cause.SHARED)
     return found

@@ -183,7 +183,7 @@ def _signs(dimensions: int) -> Floats:
 
 
 def usage(state: ClusterState, nodes: Integers | list[int] | slice = slice(None)) -> Floats:
-    """Return [R, K]: how much of each limit is used at `nodes`, by default all; negative where something is left of it."""
+    """Return [R, K]: how much of each limit is used at `nodes`, by default all; negative where there is room left."""
     quantities = state.quantities[:, nodes]
     redundancy = state.reserved[nodes] - quantities[Quantity.MEMORY]
     return np.concatenate([counted_as_used(quantities), redundancy[None], state.tag_counts[nodes].T, -state.pool_free[nodes].T])

@@ -126,7 +126,7 @@ class SharedReserve:
         )
 
     def _doubtful(self, state: ClusterState, more: Integers = _NOBODY, at: Integers = _NOBODY) -> Integers:
-        """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a place, as far as counting places tells."""
+        """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a place, judged by counting places."""
         if not len(self.instances):
             return _NOBODY
         instances, homes = np.append(self.instances, more), np.append(state.primary[self.instances], at)

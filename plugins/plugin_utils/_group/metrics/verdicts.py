@@ -9,7 +9,7 @@
     verdict.fits, verdict.limit, verdict.short
 
 The instance must be nowhere (`state.lifted`). The limits are those of limits.py, tested in htools' order, hard ones before
-and among soft ones, so that with the rules HTOOLS the first failing one is the one that htools names (`Limit.fail_mode`).
+and among soft ones, so that with the rules HTOOLS the first failing one is the limit that htools names (`Limit.fail_mode`).
 The rules EXACT are the collection's own: a node may be filled to the last MiB, and a node that already fails N+1 is no
 free-for-all, it must not get worse.
 """

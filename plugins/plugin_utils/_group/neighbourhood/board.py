@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What all single moves of a set of instances have in common: who they are, where they live, what is kept for them.
+"""What all single moves of a set of instances have in common: which they are, where they run, what is kept for them.
 
     board = Board.of(state, scorer)               # once for a scorer
     board.blocks(state, instances)                # [Block], each of instances that all are mirrored, or all are not
@@ -31,7 +31,7 @@ from ..metrics.score import Scorer
 from .effects import MIRRORED_KINDS, OTHER_KINDS, Node, Part, Role
 
 BLOCK_CELLS = 65536
-"""How many instances times targets are looked at in one go: temporaries of half a MiB stay in a core's cache."""
+"""How many instances times targets are evaluated in one go: temporaries of half a MiB stay in a core's cache."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _columns(targets: Integers, nodes: int) -> Integers:
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """MiB that a node keeps for the failure of the worst other node, by what a mirrored instance makes of it: [R, 1] or [R, T]."""
+    """MiB that a node keeps for the failure of the worst other node, as a mirrored instance changes that: [R, 1] or [R, T]."""
 
     now: Floats
     """[N]: what is kept now."""

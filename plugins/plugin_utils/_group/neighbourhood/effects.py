@@ -99,7 +99,7 @@ KEEPER: Mapping[MoveKind, tuple[Node, Part, Part]] = {
     kind: next((node, was, becomes) for node, (was, becomes) in EFFECTS[kind].items() if becomes.role == Role.SECONDARY)
     for kind in MIRRORED_KINDS
 }
-"""The node that is the secondary afterwards, and what becomes of it."""
+"""The secondary node afterwards, and what happens to it."""
 
 
 def _distinct(kinds: tuple[MoveKind, ...]) -> tuple[list[tuple[Node, Part, Part]], dict[MoveKind, list[int]]]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""By how much limits of what is there are broken, and what every single move changes of that: what is mended before scores count.
+"""By how much limits are broken now, and how every single move changes that: repaired before scores count.
 
     excess_of(state, nodes)                            # shares of what the nodes have, summed; 0 where nothing is broken
     price = Mending(PlacementPrice.of(...), MovedExcess.of(state, nodes, rows))      # in the place of a price
@@ -25,7 +25,7 @@ from .effects import Node, Part, Role, combined
 from .price import PlacementPrice
 
 _WEIGHT = 1e5
-"""Points for a limit that is broken by all of what a node has: more than a score can fall by mending the least of it less."""
+"""Points for a limit that is broken by a node's whole capacity: a score cannot fall by enough to outweigh the smallest repair."""
 _MENDED = np.isin(LIMITED, (Quantity.MEMORY, Quantity.DISK, Quantity.CPUS, Quantity.SPINDLE_USE, Quantity.SPINDLES))
 
 
@@ -140,14 +140,14 @@ class MovedExcess:
 
 @dataclass(frozen=True)
 class Mending:
-    """The price of placements while limits are mended: what is broken counts before all else."""
+    """The price of placements while limits are repaired: broken limits count before all else."""
 
     price: PlacementPrice
     excess: MovedExcess
 
     @property
     def now(self) -> float:
-        """Return what the state costs beside its score."""
+        """Return what the state costs in addition to its score."""
         return self.price.now + _WEIGHT * self.excess.total
 
     @property

@@ -9,7 +9,7 @@
 
 Where every node carries equally many instances, the least step to something better is an exchange: of the nodes of two
 primaries, or of two secondaries. There are as many as pairs of instances, so that they are estimated together, from the
-spreads, the memory kept for failovers, tags and locations, and the price. Limits are not looked at, and what two moves
+spreads, the memory kept for failovers, tags and locations, and the price. Limits are ignored, and what two moves
 only change together of memory kept or tags is not either: they are to be evaluated one after the other before they are
 believed.
 """
@@ -100,10 +100,10 @@ class ExchangeEvaluator:
         change += self._price.exchanged(ones, here, others, there, primary=role == Role.PRIMARY)
         if self._state.facts.location_tags:
             change += (
-                self._evaluation.penalties.beside(staying[ones][:, None], there)
-                - self._evaluation.penalties.beside(staying[ones], here)[:, None]
+                self._evaluation.penalties.shared_domains(staying[ones][:, None], there)
+                - self._evaluation.penalties.shared_domains(staying[ones], here)[:, None]
             )
-            change += self._evaluation.penalties.beside(staying[others], here[:, None]) - self._evaluation.penalties.beside(
+            change += self._evaluation.penalties.shared_domains(staying[others], here[:, None]) - self._evaluation.penalties.shared_domains(
                 staying[others], there
             )
         if role == Role.PRIMARY and self._arrivals is not None:

@@ -7,7 +7,7 @@
     limits = MovedLimits(state, board, rules)
     limits.allowed(block, kept, needs)      # {kind: [R, T] or, where no target matters, [R, 1]}
 
-How far limits may be used is told by the bounds of metrics/limits.py: those of hbal leave one MiB; those of a start keep
+The bounds of metrics/limits.py say how far limits may be used: those of hbal leave one MiB; those of a start keep
 what is broken there from getting worse, and let nothing else be broken, so that every state on the way is as good as it.
 """
 
@@ -29,7 +29,7 @@ class MoveRules:
     """How far limits may be used, and whether hbal's exceptions hold.
 
     `like_hbal`: a node that already fails N+1 takes anything, an instance on an offline node may break soft limits, disks
-    are copied although their primary is offline, and exclusion tags of forthcoming instances are not looked at.
+    are copied although their primary is offline, and exclusion tags of forthcoming instances are ignored.
     """
 
     bounds: Bounds

@@ -10,7 +10,7 @@
     evaluator.costs(evaluation, block, price)                  # {kind: [R, T]}, infinite where a limit is in the way
 
 One evaluation of I instances on N nodes takes some 40 passes over I N numbers, in blocks that stay in the processor's
-cache; hbal, which asks the same question of each move anew, needs in the order of 80 N times as many.
+cache; hbal, which evaluates each move by itself, needs in the order of 80 N times as many.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class MoveOptions:
 
 
 class Price(t.Protocol):
-    """What moves cost beside the score they lead to."""
+    """What moves cost in addition to the score they lead to."""
 
     def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
         """Add the price of each move to its cost, in place; infinite for those that must not be."""

@@ -51,7 +51,7 @@ class MovedPenalties:
         """Return [R, T]: what tags and locations change when the primary goes to each target."""
         return self._tags.primary_at_targets(block)
 
-    def beside(self, partners: Integers, nodes: Integers) -> Floats:
+    def shared_domains(self, partners: Integers, nodes: Integers) -> Floats:
         """Return the failure domains that nodes share with an instance's other node; 0 where that is NOWHERE."""
         shared: Floats = self._state.facts.nodes.shared_locations[partners, nodes] * (partners != NOWHERE).astype(float)
         return shared
@@ -81,17 +81,17 @@ class MovedPenalties:
         """Return how the failure domains that both nodes share change; those of a primary that is offline do not count."""
         online = self._board.online[block.primary][:, None]
         both: Floats = (self._state.facts.nodes.shared_locations[block.primary, block.secondary] * needs.real.astype(float))[:, None]
-        beside = {Node.P: self._beside(block.primary, needs), Node.S: self._beside(block.secondary, needs), None: both}
+        by_partner = {Node.P: self._shared(block.primary, needs), Node.S: self._shared(block.secondary, needs), None: both}
         found: dict[MoveKind, Floats] = {}
         for kind in block.kinds:
             partner = {Node.S: Node.P, Node.P: Node.S, None: None}[NODE_LEFT[kind]]
             counts = online.astype(float) if PRIMARY_AFTER[kind] == Node.P else np.ones((1, 1))
-            shared: Floats = beside[partner] * counts
+            shared: Floats = by_partner[partner] * counts
             change: Floats = shared - both * online
             found[kind] = change
         return found
 
-    def _beside(self, partner: Integers, needs: Needs) -> Floats:
+    def _shared(self, partner: Integers, needs: Needs) -> Floats:
         """Return [R, T]: the failure domains that each target shares with `partner`."""
         nodes = self._state.facts.nodes
         if not self._state.facts.location_tags:
@@ -159,7 +159,7 @@ class _TagPenalties:
         return found
 
     def _separated(self, slot: int, primary: int, nodes: Integers) -> Floats:
-        """Return how many more of a slot are not where most of it are when a primary goes from its node to each of `nodes`."""
+        """Return how many more instances of a slot are away from most of the slot when a primary goes from its node to each of `nodes`."""
         counts = self._state.tag_counts[:, slot]
         without = counts.copy()
         without[primary] -= 1

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a placement costs beside its score: disks copied and primaries moved, against where everything was at first.
+"""What a placement costs in addition to its score: disks copied and primaries moved, against where everything was at first.
 
     price = PlacementPrice.of(state, home, prices)     # for the moves from `state`
     price.now                                          # what `state` itself costs
@@ -106,7 +106,7 @@ class PlacementPrice:
 
     @property
     def now(self) -> float:
-        """Return what the state costs beside its score."""
+        """Return what the state costs in addition to its score."""
         return self.prices.data * self.data / _TIB + self.leaving
 
     @property

@@ -17,7 +17,7 @@ whose squares sum to Q, taking dx off node x and adding dt to node t gives the v
 which is exact and has no cancellation trouble. dt is an instance's need times a node's rate, so that all variances of a
 block are the product of an [R, 4] and a [4, T] matrix. A need of the primary alone goes from p to t or from p to s, a
 need of both roles alike from s or p to t, so that two matrices at most serve all kinds of moves. Metrics that are equal
-on every node and change alike are looked at once, with their weights added.
+on every node and change alike are computed once, with their weights added.
 """
 
 from __future__ import annotations

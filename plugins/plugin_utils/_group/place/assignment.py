@@ -8,7 +8,7 @@
 
 Each instance takes one of its possible places or none. Limits are those of limits.py in linear form, and each is as
 wide as it was broken before: nothing may get worse. What a node keeps for failovers is the most that any other node's
-failure brings, which is a variable above each of those sums. `proven` tells whether no better answer exists among the
+failure brings, which is a variable above each of those sums. `proven` says whether no better answer exists among the
 places that were offered.
 """
 
@@ -149,7 +149,7 @@ def _limit_tags(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floa
 def _keep_together(rows: _Rows, columns: _Columns, before: ClusterState, wanted: Sequence[Choices]) -> None:
     """Let all members of a rule of affinity have the same primary, or none of them a place.
 
-    Who is with one that has nowhere to go stays with it. That they are up is more than that they are together, so this does not hold
+    Partners of an instance that has nowhere to go stay with it. Running matters more than being together, so this does not hold
     on a node that is down.
     """
     users: dict[int, dict[int, list[tuple[int, int]]]] = collections.defaultdict(lambda: collections.defaultdict(list))

@@ -9,8 +9,8 @@
 
 The rules are those of Ganeti's design "Allocation for Partitioned Ganeti": the allocation vector of a node counts, for
 each interval of the policy from the largest disk down, how many instances of the interval's minimum still fit; what an
-instance costs is the vector's loss, compared lexicographically, then the disk that is left. Besides, as the design
-does not say: a node may be filled to the last MiB, physical spindles count like any other resource, and an interval
+instance costs is the vector's loss, compared lexicographically, then the disk that is left. Rules that the design
+does not state: a node may be filled to the last MiB, physical spindles count like any other resource, and an interval
 whose minimum needs nothing counts nothing.
 """
 

@@ -213,7 +213,7 @@ def _shares_storage(state: ClusterState, instance: int, group: int) -> bool:
 def _ranked(state: ClusterState, placements: list[GroupPlacement]) -> list[GroupPlacement]:
     """Return the placements by allocation policy, groups with exclusive storage first, and by what the place costs.
 
-    Who fits into a partitioned group has asked for spindles of its own. Losses of groups with different policies are
+    An instance that fits into a partitioned group asks for spindles of its own. Losses of groups with different policies are
     compared size by size from the largest disk of any of them.
     """
     policies = list(AllocPolicy)

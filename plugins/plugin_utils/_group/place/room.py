@@ -9,8 +9,8 @@
 
 The new instances and those that may move are assigned together, by the integer program of assignment.py: a new instance outweighs all
 moves, a move all copies, a copy the place. That program knows neither the order of moves nor restarts on shared storage, so its answer
-is checked, and where it fails sets of moves are tried, the fewest first. Who may move stays in its group. In large groups only nodes on
-which the least is missing are cleared, and only nodes with the most room take what leaves them; `fewest` says whether every set was tried.
+is checked, and where it fails sets of moves are tried, the fewest first. Movable instances stay in their group. In large groups only nodes
+where the least is missing are cleared, and only nodes with the most room take what leaves them; `fewest` says whether every set was tried.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _checked(state: ClusterState, requests: Requests, targets: Mapping[int, Plac
 
 @dataclass(frozen=True)
 class _Problem:
-    """Who may move, and [K] the nodes that are cleared or take something; `complete`: nothing is left out."""
+    """The movable instances, and [K] the nodes that are cleared or take something; `complete`: nothing is left out."""
 
     state: ClusterState
     requests: Requests

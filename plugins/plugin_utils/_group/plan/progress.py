@@ -87,7 +87,7 @@ class MovePlan:
     stages: tuple[tuple[int, ...], ...]
 
     def digest(self) -> str:
-        """Return what tells this plan from any other: 16 hexadecimal digits that its moves and stages give."""
+        """Return 16 hexadecimal digits that identify this plan, computed from its moves and stages."""
         text = json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -158,7 +158,7 @@ class Progress:
         """Return the progress with steps counted as done whose result is there already; `storages` are those of disks by name.
 
         Steps that were done before stay done. Raises InputError for every instance or disk with steps left that is somewhere
-        the rest of its way does not touch, or nowhere: the cluster is no longer the one that was planned for.
+        the rest of its way does not touch, or nowhere: the cluster has changed since it was planned.
         """
         done, jobs, disks = list(self.done), dict(self.jobs), storages or {}
         mistakes = Mistakes()

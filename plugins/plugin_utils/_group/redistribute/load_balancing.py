@@ -178,7 +178,7 @@ def _gains(now: ClusterState, loads: GroupLoads, instances: Integers, options: L
 
 
 def _scores(pressure: Floats, part: Booleans) -> Floats:
-    """Return the score of pressures [4, G, ...], where `part` tells which groups count."""
+    """Return the score of pressures [4, G, ...], where `part` says which groups count."""
     weights = part.reshape(*part.shape, *([1] * (pressure.ndim - 2))).astype(float)
     count = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
     centred = (pressure - (pressure * weights).sum(axis=1, keepdims=True) / count) * weights

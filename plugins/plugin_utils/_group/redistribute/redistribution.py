@@ -321,7 +321,7 @@ def _relieved(state: ClusterState, before: Health, mode: ScoreMode) -> dict[int,
 
 
 def _one_by_one(state: ClusterState, inside: Repair, peers: tuple[int, ...], mode: ScoreMode) -> Repair:
-    """Return a repair that sends away, after moves inside, whoever helps most, until the group is healthy; nobody in vain."""
+    """Return a repair that sends away, after moves inside, the most helpful instances until the group is healthy; none in vain."""
     start = after_moves(state, inside.moves)
     settled = {move.instance: move.target for move in inside.moves}
     sent: dict[int, Place] = {}
@@ -368,7 +368,7 @@ def _best_step(now: ClusterState, health: Health, peers: tuple[int, ...], mode: 
 
 
 def _needed(start: ClusterState, sent: dict[int, Place], reached: Health) -> dict[int, Place]:
-    """Return `sent` without whoever can stay with the group no more ill than `reached`."""
+    """Return `sent` without instances that can stay while the group's health stays at `reached`."""
     for instance in reversed(list(sent)):
         fewer = {other: place for other, place in sent.items() if other != instance}
         if group_health(with_places(start, fewer), reached.group, QUICK).illness <= reached.illness:

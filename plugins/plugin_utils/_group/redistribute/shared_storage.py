@@ -6,7 +6,7 @@
 
     search = Search(state, group)
     search.inside()                          # places under which no node's failure strands anybody, or None
-    search.with_leavers(peers, most)         # the same when as few as possible leave; search.complete tells whether all was tried
+    search.with_leavers(peers, most)         # the same when as few as possible leave; search.complete says whether all was tried
 
 Whether everybody can restart is a packing problem for each node that may fail, so that what helps is found by trying:
 sets of instances from the smallest, within a number of trials and an effort of proofs.

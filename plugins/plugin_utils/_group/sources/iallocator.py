@@ -5,7 +5,7 @@
 """Ganeti's IAllocator message, version 2: the cluster and the request. Answers are written elsewhere.
 
 Nodes that are not to run instances are drained here; what nodes do not report is 0, and of drained ones, which are taken to
-answer, not every release of Ganeti tells anything. One that reports nothing without being marked in any way is unreachable.
+answer, not every release of Ganeti reports anything. A node that reports nothing without being marked in any way is unreachable.
 As in hail, an instance is taken to be balanced automatically, and on a KVM cluster the node's own memory is a fixed amount, since what
 KVM nodes report contains the instances' memory.
 """

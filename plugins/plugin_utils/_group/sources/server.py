@@ -40,7 +40,7 @@ def basic(username: str, password: str) -> str:
 
 @dataclass(frozen=True)
 class Server:
-    """Where to ask, and as whom; `url` is the part before the resource's path, `timeout` is seconds for a whole answer.
+    """The server and the login; `url` is the part before the resource's path, `timeout` is seconds for a whole answer.
 
     `authorization` makes the header of that name from the username and the password.
     """

@@ -234,7 +234,7 @@ class GroupSolver:
         return [plan for plan in found if plan is not None]
 
     def choices(self, plans: Sequence[GroupPlan]) -> list[list[Choice]]:
-        """Return for each group the plans that are worth a choice, with the one that was made; all others are made side by side."""
+        """Return for each group the plans that are worth a choice, with the plan that is made already; the others are made side by side."""
         request, options = self._request, self._request.options
         if not isinstance(options, BalanceOptions):
             return [[] for _found in plans]

@@ -254,7 +254,7 @@ class _Run:
                 continue
             found = self._part(search.plans[group], left) if group in search.plans else None
             moves = bool(found and found.plan.moves)
-            # Who finds no move is not on the way to the target any more, or it would look for one below the threshold for ever.
+            # A group without a move is not on the way to the target any more, or it would look for one below the threshold for ever.
             record = record.with_group(self._name(group), dataclasses.replace(record.group(self._name(group)), balancing=moves))
             if found is None or not moves:
                 record = search.remembered(record, group, self._name(group)) if left == most else record

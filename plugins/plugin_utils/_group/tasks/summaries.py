@@ -56,7 +56,7 @@ def load_summary(answer: Plain) -> str:
 
 
 def compression_summary(answer: Plain) -> str:
-    """Return what compression answers: which groups can be emptied, what that reclaims, and the moves of the one that is."""
+    """Return what compression answers: which groups can be emptied, what that reclaims, and the moves that empty the chosen one."""
     rows = [
         ("*" if one["group"] == answer["emptied"] else "", one["group"], str(one["instances"]), format_mib(one["data"]), one["says"])
         for one in answer["candidates"]

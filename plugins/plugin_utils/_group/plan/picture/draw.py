@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """What moves begin and end at, or the heading of such where `bars` are empty; `number` tells it from others on the page."""
+    """What moves begin and end at, or the heading of such where `bars` are empty; `number` distinguishes it from others on the page."""
 
     name: str
     label: str

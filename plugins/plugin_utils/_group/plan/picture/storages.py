@@ -52,7 +52,7 @@ def _reached_by(storage: Plain) -> str:
 
 
 def _rows(storages: Sequence[Plain]) -> list[Row]:
-    """Return a row for each storage; of those with the same name the label tells the node."""
+    """Return a row for each storage; for those with the same name the label has the node."""
     counts = collections.Counter(storage["storage"] for storage in storages)
     return [_row(storage, number, counts[storage["storage"]] > 1) for number, storage in enumerate(storages)]
 

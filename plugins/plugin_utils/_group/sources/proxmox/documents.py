@@ -82,7 +82,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class _Storages:
-    """The storages for guests' disks, by node, and on which of them each guest's disks lie where no config tells."""
+    """The storages for guests' disks, by node, and on which of them each guest's disks lie where no config says so."""
 
     by_node: Mapping[str, tuple[StoragePool, ...]]
     of_guest: Mapping[int, frozenset[PoolName]]
@@ -102,7 +102,7 @@ class _Storages:
         return self.of_guest.get(guest, frozenset()) or frozenset(pools.values() if len(pools) == 1 else ())
 
     def pools(self, node: str) -> frozenset[PoolName]:
-        """Return the storages for disks that a node offers, or any where it tells none; those disabled, or not active, it does not."""
+        """Return the storages for disks that a node offers, or any where it reports none; those disabled, or not active, it does not."""
         own = self.by_node.get(node) or tuple(pool for pools in self.by_node.values() for pool in pools)
         return frozenset(pool.name for pool in own)
 

@@ -15,7 +15,7 @@ from .config import Config
 
 @dataclass(frozen=True)
 class Guests:
-    """What is known of the guests by number: their names here, what `/cluster/resources` and their configurations tell; and nodes."""
+    """Facts of the guests by number: their names here, values of `/cluster/resources` and their configurations; and nodes."""
 
     names: Mapping[int, str]
     values: Mapping[int, Values]

@@ -10,7 +10,7 @@
     kvm64, qemu64, none                         anything
     flags=+aes;+pcid                            these as well; nested virtualisation is the same with one vendor only
 
-What a machine has got on its node is enough, so a flag that this node does not tell is not asked of others.
+What a machine has got on its node is enough, so a flag that this node does not report is not looked up on others.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Access:
-    """Where to ask, and as whom: by a token, or by user and password. Secrets never get into messages."""
+    """The server and the login: by a token, or by user and password. Secrets never get into messages."""
 
     url: str
     username: str = ""
@@ -242,7 +242,7 @@ def _in_time(timeout: float, ask: t.Callable[[], t.Any]) -> t.Any:
     def run() -> None:
         try:
             found.put((ask(), None))
-        except Exception as error:  # it is raised again by who waits
+        except Exception as error:  # the waiting thread raises it again
             found.put((None, error))
 
     threading.Thread(target=run, daemon=True).start()
