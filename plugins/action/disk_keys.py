@@ -33,7 +33,7 @@ class ActionModule(ActionBase):
         host = str((task_vars or {}).get("inventory_hostname", "host"))
         folder = None if directory is None else Folder(Path(str(directory)).expanduser(), host)
         if "hand_over" in arguments:
-            return result | failure("hand_over: is what the controller tells the host, and cannot be given")
+            return result | failure("hand_over: is internal data from the controller to the host; leave it out")
 
         def call(hand_over: dict[str, t.Any]) -> dict[str, t.Any]:
             given = {**arguments, "hand_over": hand_over}

@@ -25,7 +25,7 @@ from ..plugin_utils._disk.schema.profiles import PROFILES, find_profile, merge, 
 from ..plugin_utils._disk.warm_up import warm_up
 
 warm_up(PROFILES)
-# Ansible imports this once, and forks for each host. Frozen, what is there is not looked through, and so not copied, in every fork.
+# Ansible imports this once, and forks for each host. Frozen objects are not scanned by the collector, and so not copied, in every fork.
 gc.freeze()
 
 
@@ -77,7 +77,7 @@ class ActionModule(PlanningAction):
         """Return the profile, or the schema as if it were one, with the overrides merged into it."""
         profile: Mapping[str, t.Any] = {"schema": arguments["schema"]}
         if arguments["profile"] is not None:
-            # Beside the playbook, and where the command was given: a playbook of a collection lies where no user keeps files.
+            # Next to the playbook, and where the command was given: a playbook of a collection lies where no user keeps files.
             bases = (Path(self._loader.get_basedir()), Path.cwd())
             profile = read_profile(find_profile(arguments["profile"], PROFILES, bases))
         return profile if arguments["overrides"] is None else {**profile, "schema": merge(profile["schema"], arguments["overrides"])}
@@ -117,7 +117,7 @@ class ActionModule(PlanningAction):
         return result if folder is not None else result | self._difference(fleet.plans, hardware)
 
     def _write(self, plans: Mapping[str, t.Any], folder: str) -> dict[str, t.Any]:
-        """Write plans into a folder, but in check mode, and return what is told in their place."""
+        """Write plans into a folder, but not in check mode, and return their report."""
         files = plan_files(Path.cwd() / folder, plans)
         if not self._task.check_mode:
             write(files)

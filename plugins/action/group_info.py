@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tell the state of a cluster on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
+"""Report the state of a cluster on the controller: arguments to one call of plugin_utils._group, and its answer to a result."""
 
 from __future__ import annotations
 

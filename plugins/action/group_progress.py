@@ -44,7 +44,7 @@ class ActionModule(PlanningAction):
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Note what was reported and tell what comes next."""
+        """Note what was reported and return the next steps."""
         for name in ("directory", "journal"):
             if arguments[name] is not None:
                 arguments[name] = self._loader.path_dwim(arguments[name])

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tell what resource providers have and who uses it: arguments to one call of plugin_utils._provider, and its answer to a result."""
+"""Report inventories of resource providers and their use: arguments to one call of plugin_utils._provider, and its answer to a result."""
 
 from __future__ import annotations
 

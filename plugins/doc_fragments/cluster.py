@@ -80,7 +80,7 @@ options:
             description: All its internal storage. Default is the sum of its internal pools.
             type: raw
           free_disk:
-            description: What is free of it. Default is what its instances leave.
+            description: The free part. Default is what its instances leave.
             type: raw
           total_cpus:
             description: Physical CPUs.
@@ -98,7 +98,7 @@ options:
             description:
               - V(up) takes instances. A V(drained) node works, but takes nothing new, and everything should leave it; what runs there is
                 migrated live.
-              - V(offline) is marked offline by whoever runs the cluster, who vouches for it that it is off. What ran there is failed over.
+              - V(offline) is marked offline by an operator, who guarantees that it is off. Its instances are failed over.
               - V(unreachable) does not answer, and nobody has marked it offline. What ran there may still run, so that nothing leaves it,
                 nothing comes to it, and no instance that has a role there is moved. It is a problem that says what to do.
               - Default is what O(cluster.nodes[].offline) and O(cluster.nodes[].drained) say, else V(up).
@@ -152,7 +152,7 @@ options:
                 description: Size of the pool. No limit is kept where it is not known.
                 type: raw
               free:
-                description: What is free of it. Default is what the instances leave.
+                description: The free part. Default is what the instances leave.
                 type: raw
               content:
                 description: The kinds of disks that it takes, in your words. Default is any.
@@ -393,7 +393,7 @@ options:
         type: dict
       token_id:
         description:
-          - Of a source of type V(proxmox) the token, such as V(planner@pve!bareon), or its name alone beside O(source.username).
+          - Of a source of type V(proxmox) the token, such as V(planner@pve!bareon), or its name alone together with O(source.username).
           - Default is E(PROXMOX_TOKEN_ID). Users and passwords have E(PROXMOX_USER) and E(PROXMOX_PASSWORD).
         type: str
       token_secret:

@@ -68,7 +68,7 @@ attributes:
     description: A second run changes nothing.
     support: none
     details:
-      - Each run writes all of it.
+      - Each run writes everything.
 requirements:
   - SQLAlchemy 2, alembic, os-traits and os-resource-classes on the controller
   - psycopg 3 for PostgreSQL, PyMySQL for MariaDB, on the controller

@@ -24,8 +24,8 @@ options:
     type: str
   insecure:
     description:
-      - Whether O(scheduler) may be an address without TLS, such as C(tcp://). Whoever can write to such a connection can run anything on
-        the workers, and answer in their place.
+      - Whether O(scheduler) may be an address without TLS, such as C(tcp://). A client that can write to such a connection can run any code
+        on the workers, and answer in their place.
     type: bool
     default: false
 """

@@ -14,11 +14,11 @@ class ModuleDocFragment:
 options:
   ram:
     description:
-      - The memory in MiB, for those who know it better.
+      - The memory in MiB, in place of the recorded value.
     type: int
   firmware:
     description:
-      - How the machine boots, for those who know it better.
+      - How the machine boots, in place of the recorded value.
     type: str
     choices: [uefi, bios]
 seealso:

@@ -100,7 +100,7 @@ def bareon_to_static(schema: t.Any, hardware: t.Any) -> t.Any:
             raise AnsibleFilterError("bareon_to_static: hardware must be a dictionary, as bareon.allocator.disk_facts returns it")
         reading = read_bareon_list(schema, hardware)
     except MISREAD as error:
-        # Of the schema every mistake is told with its place; the facts come from a module.
+        # Mistakes of the schema are reported with their places; the facts come from a module.
         said = f"{type(error).__name__}: {error}"
         raise AnsibleFilterError(f"bareon_to_static: hardware is not what bareon.allocator.disk_facts returns: {said}") from error
     if reading.mistakes:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The filter that makes hardware of what lshw tells."""
+"""The filter that makes hardware from the output of lshw."""
 
 from __future__ import annotations
 

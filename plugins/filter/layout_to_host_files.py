@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The filter that tells what the host's tables have to say of a layout."""
+"""The filter that returns the lines of a host's tables for a layout."""
 
 from __future__ import annotations
 

@@ -15,14 +15,14 @@ author:
 description:
   - Makes one HTML page of a plan of a group module.
   - Each node is drawn twice, as it is now and as it is after the plan, with bars for memory, disk, CPUs and load. What is kept for
-    failovers is hatched, and a mark shows what was before. Moves are arrows from the node that is left to the one that is reached.
+    failovers is hatched, and a mark shows what was before. Moves are arrows from the source node to the target node.
   - Groups that moves connect share a picture. Nodes that no move touches are listed below it.
   - Of M(bareon.allocator.group_balance) with O(bareon.allocator.group_balance#module:of=storage), storages are drawn in place of nodes, and
     arrows are disks that move. Disks that stay are listed with the reason.
   - A stage can be chosen, so that large plans can be read. Pointing at a node shows its moves only, pointing at an arrow, or reaching it
     with the keyboard, shows what is moved. All moves are also there as a table.
   - A plan with more than 60 moves in a picture, or more than 12 pictures, is shown as an overview instead. Every node is a field whose
-    colour tells how much of its scarcest capacity is used, before and after. Below, moves between the same two nodes are drawn as one
+    colour shows how much of its scarcest capacity is used, before and after. Below, moves between the same two nodes are drawn as one
     ribbon with their number, those of a chosen node, stage or search, or else the ways with most moves. All moves and nodes are tables
     that can be sorted.
   - The page loads nothing, follows the light or dark setting of the reader, can be read on a phone, and prints. Only an overview runs a

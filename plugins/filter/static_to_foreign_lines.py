@@ -17,7 +17,7 @@ extends_documentation_fragment:
   - bareon.allocator.static.present
 description:
   - Returns the lines that use a mount point, a container or an array of a static schema for something else.
-  - A line is of the layout where it names something that is on the schema's disks, or will be, or a UUID that follows from a plan and
+  - A line belongs to the layout where it names something that is on the schema's disks, or will be, or a UUID that follows from a plan and
     that nothing on other disks has.
   - An empty list means that the role P(bareon.allocator.disk_layout#role) can write the tables without replacing what others wrote.
 positional: _input, hardware

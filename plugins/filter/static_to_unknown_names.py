@@ -90,7 +90,7 @@ def static_to_unknown_names(schema: t.Any, accounts: str | None = None, **option
         given |= {name: tuple(given.get(name, ())) for name in ("nofail", "mount_points")}
         return unknown_names(plain(schema), Named(**given), None if accounts is None else str(accounts))
     except MISREAD as error:
-        raise AnsibleFilterError(f"static_to_unknown_names: this is not a static schema with options of it: {error}") from error
+        raise AnsibleFilterError(f"static_to_unknown_names: this is not a static schema with its options: {error}") from error
 
 
 class FilterModule:

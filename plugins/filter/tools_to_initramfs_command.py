@@ -13,7 +13,7 @@ version_added: 1.0.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns the command that makes the initramfs of all kernels anew, by which programs a host has. Of C(update-initramfs), C(dracut) and
+  - Returns the command that rebuilds the initramfs of all kernels, for the programs that a host has. Of C(update-initramfs), C(dracut) and
     C(mkinitcpio) the first one counts.
   - The list is empty where the host has none of them.
 positional: _input

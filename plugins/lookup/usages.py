@@ -14,7 +14,7 @@ author:
 short_description: How much of resource providers is used
 version_added: 1.0.0
 description:
-  - Returns for each provider what it has by class, how much of it is used and how much is free.
+  - Returns for each provider what it has by class, how much is used and how much is free.
   - Reads the database of M(bareon.allocator.provider) and changes nothing.
 extends_documentation_fragment:
   - bareon.allocator.database.lookup

@@ -15,7 +15,7 @@ version_added: 1.0.0
 description:
   - Makes an installed system bootable from each of its disks alone. It builds the initramfs, installs GRUB on every disk with a BIOS boot
     partition and on every EFI system partition of the layout, and writes GRUB's menu. If the system has systemd-boot and no GRUB, that is
-    installed on every EFI system partition, with the kernels beside it.
+    installed on every EFI system partition, together with the kernels.
   - It first checks whether the system has what it needs to boot from arrays, LUKS containers and logical volumes, and names everything that
     is missing at once.
   - Everything runs inside that system, with its own programs, in a separate mount namespace. Nothing stays mounted.
@@ -161,7 +161,7 @@ ONE_OF = [["root", "archive"]]
 
 
 def main() -> t.NoReturn:
-    """Make it start, or look into an archive, and tell what was done."""
+    """Make the system start, or check an archive, and return the result."""
     module = AnsibleModule(argument_spec=dict(ARGUMENTS), supports_check_mode=True, mutually_exclusive=ONE_OF, required_one_of=ONE_OF)
     try:
         if module.params["archive"]:

@@ -13,7 +13,7 @@ module: disk_keys
 short_description: Manage the keys that open LUKS containers
 version_added: 1.0.0
 description:
-  - Adds to the headers of LUKS 2 containers whatever is missing of the ways to open them. It finds out what is there already from the keys
+  - Adds to the headers of LUKS 2 containers the unlock methods that they lack. It finds out which ones they have from the keys
     that it is given and from the tokens in the header. A second run changes nothing.
   - Removes only what O(take_away) or O(renew) names, and only after it has seen, in the same run, that something that stays opens the
     container. A header is never left without a key.
@@ -92,8 +92,8 @@ options:
             elements: int
           pin:
             description:
-              - For V(tpm2), whether somebody must also type a PIN at the console when the machine starts. The TPM locks out whoever enters
-                too many wrong PINs.
+              - For V(tpm2), whether somebody must also type a PIN at the console when the machine starts. The TPM refuses further
+                PINs after too many wrong ones.
               - The PIN is O(tpm2_pin). To change it, run once with the new one and V(tpm2) in O(renew).
             type: bool
           url:
@@ -147,10 +147,11 @@ options:
     default: []
   renew:
     description:
-      - What to create anew although it is there. The old one is removed afterwards. Every run does this again, so set it for one run only.
+      - Methods to replace although the container has them. The old key is removed afterwards. Every run does this again, so set it
+        for one run only.
       - V(recovery) creates a new recovery key, for example after one was used.
       - V(tpm2) seals a new key with the current values of the registers, for example after a firmware update.
-      - V(tang) binds to the server anew.
+      - V(tang) binds to the server again, with a new key.
     type: list
     elements: str
     choices: [recovery, tang, tpm2]
@@ -178,14 +179,14 @@ options:
     type: path
   show_recovery_keys:
     description:
-      - Whether the task may return new recovery keys, if there is no O(recovery_key_directory). Whoever reads the output of the run, or
-        the log of a CI job, can read them then.
+      - Whether the task may return new recovery keys, if there is no O(recovery_key_directory). Then readers of the output, or
+        of the log of a CI job, can read the keys.
       - No other key is removed on account of a recovery key that is only shown. Give it as O(luks_old_key) in a later run for that.
     type: bool
     default: false
   hand_over:
     description:
-      - What the part on the controller tells the part on the host. It cannot be given.
+      - Internal data from the controller to the host. Tasks cannot set it.
     type: dict
     suboptions:
       part:
@@ -384,7 +385,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._storage.unlock i
 
 
 def main() -> t.NoReturn:
-    """Change the keys, and tell what was changed."""
+    """Change the keys, and return what was changed."""
     method: dict[str, t.Any] = {
         "method": {"type": "str", "required": True, "choices": list(KEYS_OF_METHODS)},
         "pcrs": {"type": "list", "elements": "int"},
@@ -460,7 +461,7 @@ def checked_request(module: AnsibleModule, machine: LocalMachine) -> Request:
 
 
 def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Report:
-    """Do it, or tell what would be done; fail when another run is at work."""
+    """Change keys, or return what would change; fail while another run holds the lock."""
     try:
         if module.check_mode:
             return foresee(request, machine)

@@ -99,7 +99,7 @@ options:
     default: []
   keep_unlisted:
     description:
-      - Whether to keep partitions and logical volumes that are on the disks of the layout, but not part of it.
+      - Whether to keep partitions and logical volumes that are on the disks of the layout, but not in the layout.
       - With V(false) they are removed from disks in O(wipe).
     type: bool
     default: true
@@ -195,7 +195,7 @@ EXAMPLES = r"""
   become: true
   register: adopted
 
-- name: Show the schema of what is there
+- name: Show the schema of the present layout
   ansible.builtin.debug:
     msg: "{{ adopted.schema | to_nice_yaml }}"
 
@@ -444,7 +444,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine im
 
 
 def main() -> t.NoReturn:
-    """Make the layout, and tell what was done."""
+    """Make the layout, and return the result."""
     module = AnsibleModule(
         argument_spec={
             "schema": {"type": "raw"},
@@ -539,7 +539,7 @@ def refuse(module: AnsibleModule, mistakes: t.Sequence[str]) -> t.NoReturn:
 
 
 def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Report:
-    """Do it, or tell what would be done; fail when another run is at work."""
+    """Make the layout, or return the plan; fail while another run holds the lock."""
     if module.check_mode:
         return foresee(request, machine)
     try:

@@ -76,7 +76,7 @@ options:
         written, because the new system has one of its own.
     type: path
   backup:
-    description: Whether to keep a copy of the previous O(fstab) beside it, with the time in its name, when it changes.
+    description: Whether to keep a copy of the previous O(fstab) in the same folder, with the time in its name, when it changes.
     type: bool
     default: false
 attributes:
@@ -143,7 +143,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._storage.options.
 
 
 def main() -> t.NoReturn:
-    """Mount, and tell what was mounted."""
+    """Mount, and return what was mounted."""
     fields: dict[str, t.Any] = {name: {"type": "str", "required": True} for name in ("src", "fstype")}
     fields["path"] = {"type": "path", "required": True}
     fields |= {name: {"type": "str", "default": value} for name, value in (("opts", "defaults"), ("dump", "0"))}

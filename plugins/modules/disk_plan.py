@@ -44,7 +44,7 @@ options:
         such a group, otherwise of any kind; failing that, such a group among all disks; failing that, the two largest disks of one kind.
       - C(recommendedSwap($.ram)) gives twice the memory up to 2 GiB, the same up to 8 GiB, half up to 64 GiB, and 4 GiB beyond.
       - Sizes are MiB as a number, text with a unit such as V(50 GiB), V(50G) or V(2 TB), or a percentage such as V(30 %) of what
-        the space can have. For a volume these are the extents of its C(vg) beside all that must lie on the same disks, for an array the
+        the space can have. For a volume these are the extents of its C(vg) without all that must lie on the same disks, for an array the
         data room of its legs, for a C(partition) the largest of its disks (with C(per_disk) the smallest), for C(partitions) all of its
         disks. Percentages are rounded down, so what adds up to 100 % fits.
       - If the schema has no C(vg), an C(lv) lies directly on disks. Then no overhead is counted, not even a partition table.
@@ -60,8 +60,8 @@ options:
         description:
           - V(vg) is a volume group, with one physical volume on each disk that it lies on, or on arrays that it contains.
           - V(lv) is a logical volume.
-          - V(thin_pool) is room in a V(vg) that the volumes in it take as they are written to. Bounds are those of the room for data. What
-            LVM keeps beside that, the metadata and their spare, is counted.
+          - V(thin_pool) is room in a V(vg) that the volumes in it take as they are written to. Bounds are those of the room for data. The
+            metadata and their spare, which LVM keeps in addition, are counted.
           - V(thin) is a volume in a V(thin_pool). Its O(schema[].size), which it needs, is what it seems to have.
           - V(partition) lies on exactly one disk.
           - V(partitions) lies on as many disks as are useful, one partition on each. Bounds apply to the sum. A disk without room for
@@ -103,7 +103,7 @@ options:
         description:
           - The disks that the space prefers, or a list of expressions, the most preferred disks first.
           - If a space does not fit there, it lies elsewhere, and a warning says how many MiB do.
-          - On a volume in a V(vg) this only takes part in choosing disks and sizes. LVM is not told of it and puts the volume anywhere in
+          - On a volume in a V(vg) this only takes part in choosing disks and sizes. LVM puts the volume anywhere in
             the V(vg), as a warning says. Set it on the V(vg) instead.
         type: raw
       contains:
@@ -123,7 +123,7 @@ options:
       metadata_size:
         description:
           - The room for the metadata of a V(thin_pool), at least 2 MiB. LVM takes as much once more, for a spare to repair them into.
-          - Default is 64 bytes for each chunk. More of it serves many snapshots.
+          - Default is 64 bytes for each chunk. Many snapshots need more.
         type: raw
       chunk_size:
         description:
@@ -135,7 +135,7 @@ options:
       cache_of:
         description:
           - The ID of the C(lv) that a V(partition) or a V(raid) is a cache of (dm-cache). It joins the group of that volume, as a physical
-            volume on which nothing else lies, and all of it keeps what is used of the volume most. It belongs on faster disks than the
+            volume on which nothing else lies, and holds the most used data of the volume. It belongs on faster disks than the
             group, which O(schema[].disks) says. Where the group is encrypted, so is the cache.
           - A volume that is there, with its data and in use, gets its cache as well.
           - Or the ID of the V(zpool) that a V(partition) is a cache of (L2ARC). O(schema[].count) makes several.
@@ -160,7 +160,7 @@ options:
         type: int
       extent_size:
         description:
-          - The size of the extents of a V(vg), a power of two from 1 MiB to 16 GiB. Volumes are multiples of it. An existing group keeps
+          - The extent size of a V(vg), a power of two from 1 MiB to 16 GiB. Volumes are multiples of it. An existing group keeps
             its extent size.
         type: raw
         default: 4
@@ -216,7 +216,7 @@ options:
         default: []
       together_with:
         description:
-          - The IDs of spaces that must lie on every disk that this one lies on, such as an array with its journal beside it.
+          - The IDs of spaces that must lie on every disk that this one lies on, such as an array and its journal.
           - They must be of type V(partition) or V(raid), or V(partitions) with O(schema[].per_disk), or a V(vg) on arrays. Other spaces are
             spread over disks wherever there is room.
         type: list

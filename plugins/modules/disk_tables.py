@@ -15,7 +15,7 @@ version_added: 1.0.0
 description:
   - Writes what P(bareon.allocator.layout_to_host_files#filter) computed into the tables of the running system, or of a system below
     O(root). Lines of others stay as they are.
-  - Each table is written beside the old one, flushed to the disk, and then put in its place, so that a power cut at any moment leaves a
+  - Each table is written next to the old one, flushed to the disk, and then put in its place, so that a power cut at any moment leaves a
     whole table. It keeps its owner, mode and SELinux label.
   - A field that a table has no form for is refused before anything is written.
   - Mounts nothing. For the mounts of the running system use M(bareon.allocator.disk_mounts).
@@ -124,7 +124,7 @@ options:
       - The text of C(/etc/bareon/boot_settings.json), where the host remembers what its lines were made from. Only root can read it.
     type: str
   backup:
-    description: Whether to keep a copy of each table that changes beside it, with the time in its name.
+    description: Whether to keep a copy of each changed table in the same folder, with the time in its name.
     type: bool
     default: false
 attributes:
@@ -199,7 +199,7 @@ LINES: t.Mapping[str, t.Any] = {
 
 
 def main() -> t.NoReturn:
-    """Write the tables, and tell which."""
+    """Write the tables, and return which changed."""
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "default": "/"},

@@ -35,7 +35,7 @@ options:
     description:
       - The file on the controller that keeps what was decided. The first run creates it. It is always replaced as a whole.
       - A file with other content is refused. If it is missing, the run is treated as the first.
-      - One run at a time holds it, until its play ends. A file beside it, with C(.lock) after its name, names the process.
+      - One run at a time holds it, until its play ends. A file next to it, with C(.lock) after its name, names the process.
         Other runs fail until it has ended. Check mode needs no lock.
     type: path
     required: true

@@ -233,7 +233,7 @@ groups:
           description: Whether no arrangement strands less.
           type: bool
 nodes:
-  description: Each node with what C(hinfo) prints of it. Sizes in MiB.
+  description: Each node with the values that C(hinfo) prints. Sizes in MiB.
   type: list
   elements: dict
   returned: success
@@ -286,7 +286,7 @@ nodes:
       description: All internal storage.
       type: int
     free_disk:
-      description: What is free of it.
+      description: The free part.
       type: int
     total_cpus:
       description: Physical CPUs.

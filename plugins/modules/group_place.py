@@ -16,7 +16,7 @@ description:
   - Lists for each instance every group that can take it, best first, with the best nodes in it. For each other group it says which
     node fails which limit, and by how much.
   - It runs on the controller, without a connection to any host, and changes nothing.
-  - Several instances are placed one after the other, each beside those before it. If that leaves any out, an integer program looks for
+  - Several instances are placed one after the other, each in the room that is left. If that leaves any out, an integer program looks for
     an arrangement that leaves out fewer.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -45,7 +45,7 @@ options:
     description:
       - V(balanced) takes the place that gives the cluster the best score.
       - V(partitioned) takes the place that costs the fewest possible allocations of the largest sizes that the policy allows, and among
-        these the one that leaves the least disk. It keeps room for large instances where nodes are divided into halves and quarters.
+        these the place that leaves the least disk. It keeps room for large instances where nodes are divided into halves and quarters.
       - V(auto) is V(partitioned) in groups whose nodes all have exclusive storage, and V(balanced) in the others.
     type: str
     choices: [auto, balanced, partitioned]
@@ -189,7 +189,7 @@ plan:
   type: dict
   returned: with O(make_room=true)
 fewest:
-  description: Whether it is proven that no fewer moves make as much room. In large groups not all of them are looked at.
+  description: Whether it is proven that no fewer moves make as much room. In large groups not all sets of moves are tried.
   type: bool
   returned: with O(make_room=true)
 restarts:

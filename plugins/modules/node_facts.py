@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Facts of a server besides its disks."""
+"""Facts of a server other than its disks."""
 
 from __future__ import annotations
 

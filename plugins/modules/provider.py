@@ -14,7 +14,7 @@ short_description: Register, change and remove resource providers
 version_added: 1.0.0
 description:
   - A resource provider is anything that has a limited amount of something, such as a host, a NUMA node, a network card or a
-    storage pool. Providers form trees. Inventories say what a provider has; M(bareon.allocator.provider_allocation) records who uses it.
+    storage pool. Providers form trees. Inventories say what a provider has; M(bareon.allocator.provider_allocation) records its use.
   - Runs on the controller and keeps the providers in a database.
   - Compares the declaration with the database. Parts that are not given stay as they are.
   - Many providers may be declared in one task, in any order. All of them are written, or none.

@@ -265,7 +265,7 @@ conflict:
     - C(candidates) has the same for each of the candidates.
     - C(generations) has each generation that was expected and that was found.
     - C(owners) lists consumers that belong to others, with C(consumer), C(name), C(project) and C(user). C(consumers) are the UUIDs of
-      consumers that a name does not tell apart.
+      consumers with the same name.
     - C(why) has the reasons why a request has no candidates, as M(bareon.allocator.provider_candidates) returns them.
     - C(attempts) says how often the transaction lost a race.
   returned: failure, when the input is sound

@@ -14,7 +14,7 @@ short_description: Back up the ledger of resource providers
 version_added: 1.0.0
 description:
   - Writes a whole ledger into one SQLite file, as it is at one moment. Other tasks may go on to write meanwhile.
-  - A copy of the file of an SQLite ledger is no backup, since the last commits are in a file beside it. This module uses SQLite's own
+  - A copy of the file of an SQLite ledger is no backup, since the last commits are in another file. This module uses SQLite's own
     backup.
   - A ledger in PostgreSQL or MariaDB is read in one transaction. The file is a ledger by itself, which every module takes as C(database).
   - The copy is audited before it gets its name. It keeps the generations of providers and consumers.
@@ -41,7 +41,7 @@ EXAMPLES = r"""
     path: "/var/backups/bareon-{{ now(utc=true).strftime('%Y-%m-%d') }}.sqlite"
   register: saved
 
-- name: Be told of a ledger that contradicts itself
+- name: Send a message about a ledger that contradicts itself
   ansible.builtin.assert:
     that: not saved.audit
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: provider_info
-short_description: Report what resource providers have and who uses it
+short_description: Report the inventories of resource providers and their use
 version_added: 1.0.0
 description:
   - Returns trees of providers with their inventories and usages, and allocations by consumer, provider and project.
@@ -71,7 +71,7 @@ EXAMPLES = r"""
   bareon.allocator.provider_info:
   register: ledger
 
-- name: Print who uses what
+- name: Print the use of all providers
   ansible.builtin.debug:
     msg: "{{ ledger.summary.splitlines() }}"
 
@@ -167,7 +167,7 @@ custom_classes:
   type: list
   elements: str
 summary:
-  description: Who uses what, as a table to read.
+  description: Inventories and their consumers, as a table to read.
   returned: success
   type: str
 audit:

@@ -14,7 +14,7 @@ short_description: Restore the ledger of resource providers from a backup
 version_added: 1.0.0
 description:
   - Makes the file of an SQLite ledger what a backup of M(bareon.allocator.provider_backup) holds. It is written in one transaction of
-    SQLite, so that no process sees half of it, and nothing of the state before is read from the log beside it.
+    SQLite, so that no process sees half of it, and no process reads the old state from the log file.
   - Fails while another program writes to the ledger, and where the backup is no ledger.
   - A damaged file is replaced, together with its C(-wal) and C(-shm).
   - Claims that were made since the backup are lost with their generations, though what they stand for may still run. Compare before you
