@@ -37,6 +37,7 @@ class ActionModule(PlanningAction):
         "user": {"type": "str"},
         "consumer_type": {"type": "str"},
         "take_over": {"type": "bool", "default": False},
+        "lease": {"type": "str"},
         "retries": {"type": "int", "default": 40},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `database` for modules, with `database.reads` or `database.writes`; `database.lookup` for lookups.
+    """Fragment `database` for modules, or `database.kept` for those that take no world, with `database.reads`, `database.writes` or
+    `database.backup`; `database.lookup` for lookups.
 
     The arguments are in plugin_utils/_provider/arguments.py.
     """
@@ -44,7 +45,7 @@ requirements:
   - psycopg 3 for PostgreSQL, PyMySQL for MariaDB, on the controller
 """
 
-    BACKUP = r"""
+    KEPT = r"""
 options:
   database:
     description:
@@ -54,6 +55,13 @@ options:
     description: How many seconds the task may wait for the database in total.
     type: float
     default: 60
+requirements:
+  - SQLAlchemy 2, alembic, os-traits and os-resource-classes on the controller
+  - psycopg 3 for PostgreSQL, PyMySQL for MariaDB, on the controller
+"""
+
+    BACKUP = r"""
+options: {}
 attributes:
   action:
     description: Has an action plugin, so that it runs on the controller.
@@ -69,9 +77,6 @@ attributes:
     support: none
     details:
       - Each run writes everything.
-requirements:
-  - SQLAlchemy 2, alembic, os-traits and os-resource-classes on the controller
-  - psycopg 3 for PostgreSQL, PyMySQL for MariaDB, on the controller
 """
 
     LOOKUP = r"""

@@ -59,7 +59,8 @@ options:
   consumers:
     description:
       - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user), O(consumer_type),
-        O(consumer_generation) and O(take_over). O(project), O(user), O(consumer_type) and O(take_over) of the task are the defaults.
+        O(consumer_generation), O(take_over) and O(lease). O(project), O(user), O(consumer_type), O(take_over) and O(lease) of the task are
+        the defaults.
       - To take everything back, the name or the UUID of a consumer is enough in place of a mapping.
       - All of them get what they claim, or none. Sums are checked together, so consumers may change places.
       - "A consumer with C(allocations: {}) gives everything back in the same transaction, so that others can have it."
@@ -106,6 +107,15 @@ options:
       - If O(project) has no consumer of the name, that of the only other project that has one is taken over.
     type: bool
     default: false
+  lease:
+    description:
+      - How long the consumer has it, from now on, such as V(90m), V(2h) or V(7d), with C(s), C(m), C(h), C(d) or C(w); or a date, such as
+        V(2030-12-31) or V(2030-12-31T18:00:00Z), which is in UTC unless it names a zone; or V(none) for no end.
+      - Given again, it counts from then. By default the end stays as it was, and a new consumer has none.
+      - A consumer whose lease has ended holds nothing, and no daemon is needed for that. Its room counts as free, and who needs it takes it
+        in the same transaction; RV(ended) says whose it was. Until then the consumer gets it back by claiming again.
+      - The clock is that of the database.
+    type: str
   consumer_type:
     description:
       - What the consumer is, such as V(INSTANCE), V(MIGRATION) or V(CONTAINER), 1 to 255 of A-Z, 0-9 and _.
@@ -191,6 +201,17 @@ EXAMPLES = r"""
       host1_numa0:
         VCPU: 4
 
+- name: Claim a GPU for two hours; a job that lasts longer does so again
+  bareon.allocator.provider_allocation:
+    consumer: nightly
+    project: red
+    lease: 2h
+    request:
+      groups:
+        "":
+          resources:
+            VCPU: 1
+
 - name: Take everything back, unless another project has it
   bareon.allocator.provider_allocation:
     consumer: vm1
@@ -213,8 +234,8 @@ RETURN = r"""
 ---
 consumers:
   description:
-    - By consumer's UUID, its C(name), C(allocations), C(generation), C(project), C(user) and C(consumer_type) now. Those that have nothing
-      left are not there.
+    - By consumer's UUID, its C(name), C(allocations), C(generation), C(project), C(user) and C(consumer_type) now, and since when and until
+      when it has them, as C(claimed_at) and C(expires_at). Those that have nothing left are not there.
   returned: success
   type: dict
 generations:
@@ -246,6 +267,13 @@ inventories:
   description: The inventories that were changed along, by provider's UUID.
   returned: with O(inventories)
   type: dict
+ended:
+  description:
+    - The consumers whose O(lease) had ended and that were released because their room was needed, each with C(consumer), its UUID, C(name),
+      C(generation), C(project), C(user), C(consumer_type), C(claimed_at), C(expires_at) and C(allocations).
+  returned: success
+  type: list
+  elements: dict
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while

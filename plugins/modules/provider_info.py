@@ -125,7 +125,9 @@ allocations_by_provider:
   returned: success
   type: dict
 consumers:
-  description: The consumers by UUID, each with C(name), C(generation), C(project), C(user) and C(consumer_type).
+  description:
+    - The consumers by UUID, each with C(name), C(generation), C(project), C(user), C(consumer_type), C(claimed_at) and C(expires_at).
+    - A consumer whose lease has ended has nothing, and is not among them.
   returned: success
   type: dict
 claims:

@@ -23,6 +23,7 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
+  - bareon.allocator.database.kept
   - bareon.allocator.database.backup
 options:
   path:

@@ -15,9 +15,10 @@ DATABASE_ARGUMENTS: Mapping[str, t.Any] = {
     "world": {"type": "dict"},
 }
 
+KEPT_ARGUMENTS: Mapping[str, t.Any] = {key: DATABASE_ARGUMENTS[key] for key in ("database", "timeout")}
+
 BACKUP_ARGUMENTS: Mapping[str, t.Any] = {
-    "database": DATABASE_ARGUMENTS["database"],
-    "timeout": DATABASE_ARGUMENTS["timeout"],
+    **KEPT_ARGUMENTS,
     "path": {"type": "path", "required": True},
 }
 

@@ -264,8 +264,9 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
             {"database": database, "consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "retries": 1},
             {"database": database, "consumer": UUID, "request": REQUEST, "retries": 1, "timeout": 5},
             {"database": database, "consumer": UUID, "request": {"one_of": [REQUEST], **WISHES}, "retries": 1, "timeout": 5},
-            {"database": database, "consumers": [{"consumer": UUID, "allocations": {"h": {"VCPU": 1}}}]},
+            {"database": database, "consumers": [{"consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "lease": "2h"}]},
         ],
+        "provider_reap": [{"database": database, "timeout": 5}],
     }
     act("provider", folder, check=False)({"database": database, "providers": WORLD["providers"], "custom_traits": WORLD["custom_traits"]})
     act("provider", folder, check=False)({"database": f"sqlite:///{folder}/backup.sqlite", "providers": WORLD["providers"]})

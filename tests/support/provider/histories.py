@@ -11,6 +11,7 @@ but watched: that of a name never goes back, whatever has become of its bearer.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -25,13 +26,19 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_numbers, read_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reap import reap
+from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
 
 HOSTS = ("h0", "h1", "h2", "h3")
 NAMES = ("ci", "web")
 PROJECTS = (None, "red", "blue")
 USERS = (None, "ann", "bob")
+LEASES = (None, None, None, 0, 1, 2, 3)
+RARE = 0.06
 TRAIT = "CUSTOM_ECC"
 CHECKED_EVERY = 25
+UNIT = 30 * 86400
+"""Leases end in the middle of a month; months pass, and the seconds that a run takes do not matter."""
 
 
 class Refused(Exception):
@@ -54,6 +61,10 @@ class Holder:
     project: str | None
     user: str | None
     held: dict = field(default_factory=dict)
+    ends: int | None = None
+    """The month in which its lease ends."""
+    extended: int = 0
+    """The number of the task that gave it its lease; no two leases end in one second."""
 
 
 class Model:
@@ -63,6 +74,7 @@ class Model:
         self.hosts = {}
         self.holders = []
         self.registered = Counter()
+        self.month = 0
 
     def used(self, host):
         return sum(holder.held.get(host, 0) for holder in self.holders)
@@ -92,8 +104,13 @@ class Model:
             raise Refused
         return mine[0] if mine else None
 
-    def claim(self, name, project, user, take_over, wanted, seen_trait=()):
-        """Return whether anything changes."""
+    def sleep(self):
+        """A month passes; what ends holds nothing."""
+        self.month += 1
+        self.holders = [holder for holder in self.holders if holder.ends is None or holder.ends > self.month]
+
+    def claim(self, name, project, user, take_over, wanted, seen_trait=(), lease=None, task=0):
+        """Return whether anything changes. A lease is a number of months, or 0 for no end."""
         holder = self.find(name, project, user, take_over)
         if any(host not in self.hosts for host in wanted):
             raise Refused
@@ -107,7 +124,10 @@ class Model:
             if more > 0 and self.used(host) + more > self.hosts[host].total:
                 raise Refused
         owned = holder is not None and project in (None, holder.project) and user in (None, holder.user)
-        is_kept = wanted == had and (owned or not wanted)
+        ends, extended = (holder.ends, holder.extended) if holder is not None else (None, 0)
+        if lease is not None:
+            ends, extended = (self.month + lease, task) if lease else (None, 0)
+        is_kept = wanted == had and ((owned and (ends, extended) == (holder.ends, holder.extended)) or not wanted)
         if not is_kept and any(not self.hosts[host].has_trait for host in seen_trait):
             raise Refused
         if holder is None and not wanted:
@@ -116,13 +136,13 @@ class Model:
             self.holders.remove(holder)
             return True
         if holder is None:
-            self.holders.append(Holder(name, project, user, dict(wanted)))
+            self.holders.append(Holder(name, project, user, dict(wanted), ends, extended))
             return True
-        before = (holder.project, holder.user, dict(holder.held))
+        before = (holder.project, holder.user, dict(holder.held), holder.ends, holder.extended)
         holder.project = holder.project if project is None else project
         holder.user = holder.user if user is None else user
-        holder.held = dict(wanted)
-        return before != (holder.project, holder.user, holder.held)
+        holder.held, holder.ends, holder.extended = dict(wanted), ends, extended
+        return before != (holder.project, holder.user, holder.held, ends, extended)
 
 
 class Controller:
@@ -166,6 +186,7 @@ class History:
         self.ended = Counter()
         self.highest = {}
         self.said = ()
+        self.number = 0
         self.controllers[0].look(self)
         assert not self.controllers[0].hosts, "the ledger is not empty"
 
@@ -175,7 +196,9 @@ class History:
             for number in range(tasks):
                 controller = self.random.choice(self.controllers)
                 kinds = (self.put, self.remove, self.claim, self.claim, self.claim, self.release, self.claim_seen, self.look)
-                self.random.choice(kinds)(controller)
+                rare = (self.sleep, self.reap)
+                self.number = number
+                self.random.choice(rare if self.random.random() < RARE else kinds)(controller)
                 if number % CHECKED_EVERY == CHECKED_EVERY - 1:
                     self.check()
             self.check()
@@ -224,6 +247,15 @@ class History:
         changes = parse_changes([entry], "providers[{}]")
         self.compare(lambda: controller.ledger.write(partial(remove_providers, changes=changes)), told)
 
+    def sleep(self, controller):
+        """A month passes."""
+        self.model.sleep()
+        pass_time(controller.ledger, UNIT)
+
+    def reap(self, controller):
+        """Nothing is there less."""
+        controller.ledger.write(reap)
+
     def claim(self, controller):
         hosts = self.random.sample(HOSTS, self.random.choice((1, 1, 1, 2)))
         self.make(controller, {host: self.random.randint(1, 4) for host in hosts})
@@ -261,14 +293,19 @@ class History:
         if holder is not None:
             key = (name, holder.project)
             stale = self.give_generation(entry, controller.consumers, key, self.present_consumer(key), "consumer_generation")
+        lease = self.random.choice(LEASES) if wanted else None
+        if lease is not None:
+            entry["lease"] = f"{lease * UNIT - UNIT // 2 + self.number}s" if lease else "none"
         self.said = ("claim", entry, seen)
         (claim,) = parse_claims([{key: value for key, value in entry.items() if value is not None}], "consumers[{}]")
 
+        until = {"lease": lease, "task": self.number}
+
         def told():
-            before = [(each.name, each.project, each.user, dict(each.held)) for each in self.model.holders]
-            changed = self.model.claim(name, owner["project"], owner["user"], owner["take_over"], wanted, [seen.name] if seen else ())
+            before = copy.deepcopy(self.model.holders)
+            changed = self.model.claim(**{**owner, "name": name}, wanted=wanted, seen_trait=[seen.name] if seen else (), **until)
             if stale and changed:
-                self.model.holders = [Holder(*each) for each in before]
+                self.model.holders = before
                 raise Refused
             return changed
 

@@ -150,15 +150,15 @@ def criteria_of_groups(request: Request) -> Iterator[tuple[str, Criterion]]:
             yield group.suffix, criterion
 
 
-def condition_on_provider(group: Group, tree: int | None) -> Sql:
+def condition_on_provider(group: Group, tree: int | None, kept: frozenset[int] = frozenset()) -> Sql:
     """Return the condition that a provider, a row `{p}` with its number and its root's, satisfies a group by itself.
 
-    `tree` is the root of the tree that in_tree names, None for any.
+    `tree` is the root of the tree that in_tree names, None for any. `kept` are the providers that may have more room than their rows say.
     """
-    atoms = [_with_room(name, amount, frozenset(), split=False) for name, amount in group.resources]
+    atoms = [_with_room(name, amount, kept, split=False) for name, amount in group.resources]
     atoms += [_with_trait(choice, "required") for choice in group.required]
     atoms += [_in_aggregate(choice, "member_of") for choice in group.member_of]
-    parts = [_has(atom.table, "{p}", atom.says) for atom in atoms]
+    parts = [_has(atom.table, "{p}", atom.relaxed) for atom in atoms]
     if group.forbidden:
         parts.append(_has_not("provider_traits", _one_of("trait", group.forbidden), "{p}.provider_id"))
     if group.not_member_of:

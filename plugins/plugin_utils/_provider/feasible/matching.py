@@ -6,21 +6,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..._common.libraries import sa
-from ..ledger.read import read_numbers
+from ..ledger.expired import Key, expired_amounts
+from ..ledger.read import StoredInventory, read_guarded, read_numbers
 from ..request.model import Group
 from .criteria import Sql, condition_on_provider, rows
 
 _PROVIDERS = "SELECT p.provider_id FROM (SELECT id AS provider_id, root_id FROM resource_providers) p"
 
 
-def read_matching(connection: sa.Connection, group: Group) -> set[int]:
-    """Return the numbers of the providers that have room for the group's amounts now, and all else that it asks for."""
+def read_matching(connection: sa.Connection, group: Group, now: int) -> set[int]:
+    """Return the numbers of the providers that have room for the group's amounts `now`, and all else that it asks for."""
     tree = None
     if group.in_tree is not None:
         named = read_numbers(connection, [group.in_tree])
         number = named[group.in_tree][0] if named else 0
-        found = rows(connection, Sql(f"SELECT root_id FROM resource_providers WHERE id = {number}"))
-        tree = found[0][0] if found else 0
-    says = condition_on_provider(group, tree).of("p")
-    return {number for (number,) in rows(connection, Sql(f"{_PROVIDERS} WHERE {says.text}", says.values))}
+        roots = rows(connection, Sql(f"SELECT root_id FROM resource_providers WHERE id = {number}"))
+        tree = roots[0][0] if roots else 0
+    expired = expired_amounts(connection, now)
+    kept = frozenset(number for number, _name in expired)
+    says = condition_on_provider(group, tree, kept).of("p")
+    found = {number for (number,) in rows(connection, Sql(f"{_PROVIDERS} WHERE {says.text}", says.values))}
+    stocks = read_guarded(connection, found & kept).stocks
+    return {number for number in found if number not in kept or _has_room(group, number, stocks, expired)}
+
+
+def _has_room(group: Group, number: int, stocks: Mapping[Key, StoredInventory], expired: Mapping[Key, int]) -> bool:
+    """Whether a provider has room where what consumers have whose lease has ended counts as free."""
+    for name, amount in group.resources:
+        stock = stocks.get((number, name))
+        used = 0 if stock is None else stock.used - expired.get((number, name), 0)
+        if stock is None or used + amount > stock.inventory.capacity or not stock.inventory.allows_piece(amount):
+            return False
+    return True

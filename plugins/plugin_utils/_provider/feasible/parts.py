@@ -11,11 +11,13 @@ import typing as t
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 from ..._common.libraries import sa
 from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
 from ..candidates.index import Member, Rows, Stock, index_rows
+from ..ledger.clock import read_now
+from ..ledger.expired import expired_amounts
 from ..ledger.read import Holding, read_names_had, read_numbers, read_shared_roots
 from ..request.model import Request
 from ..world.names import SHARING_TRAIT
@@ -32,7 +34,7 @@ Held = Mapping[tuple[int, str], int]
 
 @dataclass(frozen=True)
 class Asker:
-    """Finds candidates in a database, in one read transaction; what `holding` has counts as free."""
+    """Finds candidates in a database, in one read transaction; what `holding` has, or a consumer whose lease has ended, counts as free."""
 
     connection: sa.Connection
     holding: Holding | None = None
@@ -43,7 +45,7 @@ class Asker:
         return find_in_parts(partial(self._parts, request, options.order), request, options)
 
     def _parts(self, request: Request, order: str, candidates: Sized) -> Iterator[Part]:
-        held: Held = self.holding.amounts if self.holding else {}
+        held = self._free
         kept = self._roots_of({number for number, _name in held})
         criteria = make_criteria(request, self._trees(request), kept, self._sharing(kept), self._named_roots(request))
         finder = Finder(self.connection, criteria, self.counts)
@@ -74,6 +76,15 @@ class Asker:
                 size = _within(many)
         if waiting:
             yield read_part(self.connection, waiting, asked, held, shares=finder.shares)
+
+    @cached_property
+    def _free(self) -> Held:
+        now = read_now(self.connection)
+        free = Counter(expired_amounts(self.connection, now))
+        ends = self.holding.consumer.expires_at if self.holding else None
+        # One that has expired is among the others.
+        free.update(self.holding.amounts if self.holding and (ends is None or ends > now) else {})
+        return free
 
     def _trees(self, request: Request) -> dict[str, int]:
         """Return the numbers of the roots of the trees that in_tree names."""

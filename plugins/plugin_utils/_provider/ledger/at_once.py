@@ -18,6 +18,7 @@ from functools import cache, partial
 from ..._common.libraries import sa
 from ..world.names import canonical_uuid, consumer_uuid
 from .claims import Claim, Claimed, ConsumerState, apply_plan, plan_claims, refuse_outdated
+from .clock import NEVER, sql_now
 from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
 from .read import Consumer, Guarded
@@ -26,13 +27,6 @@ from .tables import allocations, consumers, inventories, providers
 
 _MOST_PARTS = 16
 """Claims of more inventories than this are made the long way; for each number of them there is a statement."""
-
-_FIND = Statement(
-    sa.select(providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation).where(
-        sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("provider_name"))
-    )
-)
-
 
 _NAMESAKES = Statement(
     sa.select(consumers.c.id).where(
@@ -63,16 +57,17 @@ def _claim_at_once(connection: sa.Connection, claims: Collection[Claim], generat
     (claim,) = claims
     if claim.generation or len(claim.amounts) != 1 or not all(1 <= len(amounts) <= _MOST_PARTS for amounts in claim.amounts.values()):
         return apply_plan(connection, plan_claims(connection, claims, generations), claims)
-    found, generation = (_claim_in_one if connection.dialect.name == "postgresql" else _claim_in_five)(connection, claim)
+    found, generation, now = (_claim_in_one if connection.dialect.name == "postgresql" else _claim_in_five)(connection, claim)
     number, uuid, name = found
     if claim.seen:
         refuse_outdated(connection, claim.seen, Guarded({number: generation}, {number: name}, {}))
     (amounts,) = claim.amounts.values()
-    return Claimed({}, {claim.consumer: ConsumerState(_new(claim, 1), {uuid: dict(amounts)})}, {uuid: generation}, {uuid: name})
+    return Claimed({}, {claim.consumer: ConsumerState(_new(claim, 1, now), {uuid: dict(amounts)})}, {uuid: generation}, {uuid: name})
 
 
-def _new(claim: Claim, generation: int) -> Consumer:
-    return Consumer(claim.consumer, generation, claim.project, claim.user, claim.type, claim.name)
+def _new(claim: Claim, generation: int, now: int) -> Consumer:
+    ends = None if claim.lease is None else claim.lease.after(now)
+    return Consumer(claim.consumer, generation, claim.project, claim.user, claim.type, claim.name, now, ends)
 
 
 def _namesake(claim: Claim) -> dict[str, str | None]:
@@ -80,18 +75,24 @@ def _namesake(claim: Claim) -> dict[str, str | None]:
     return {"consumer_name": claim.name, "named_uuid": None if claim.name is None else consumer_uuid(claim.name)}
 
 
-def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
-    """Return the provider's number, UUID and name, and its generation. Raises _NotAtOnce, also where the consumer is not new."""
+def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int, int]:
+    """Return the provider's number, UUID and name, its generation, and the present second.
+
+    Raises _NotAtOnce, also where the consumer is not new.
+    """
     ((reference, amounts),) = claim.amounts.items()
     names = {"uuid": canonical_uuid(reference), "provider_name": reference}
     if claim.name is not None and _NAMESAKES.rows(connection, _namesake(claim)):
         raise _NotAtOnce
-    rows = _FIND.rows(connection, names)
+    rows = _find(sql_now(connection)).rows(connection, names)
     if not rows:
         raise _NotAtOnce
-    number, uuid, name, generation = min(rows, key=lambda row: row[1] != names["uuid"])
+    number, uuid, name, generation, now = min(rows, key=lambda row: row[1] != names["uuid"])
+    wanted = _new(claim, 0, now)
+    if wanted.expires_at is not None and wanted.expires_at <= now:
+        raise _NotAtOnce
     try:
-        consumer = guard_consumer(connection, None, _new(claim, 0))
+        consumer = guard_consumer(connection, None, wanted)
     except sa.exc.IntegrityError:
         raise _NotAtOnce from None
     generation = raise_generation(connection, number, generation)
@@ -102,25 +103,33 @@ def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, 
         raise _NotAtOnce
     # Only now: on MariaDB a new allocation would lock its inventory against the update.
     _taking(len(amounts)).change(connection, values)
-    return (number, uuid, name), generation
+    return (number, uuid, name), generation, now
 
 
-def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int]:
+def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, str, str], int, int]:
     """Return the same; all that the other way does is one statement here."""
     ((reference, amounts),) = claim.amounts.items()
-    wanted = _new(claim, 1)
+    wanted, lease = _new(claim, 1, 0), claim.lease or NEVER
     values: dict[str, int | str | None] = {"uuid": canonical_uuid(reference), "provider_name": reference, "consumer_uuid": wanted.uuid}
     for position, name in enumerate(sorted(amounts)):
         values[f"name{position}"], values[f"amount{position}"] = name, amounts[name]
-    rows = _whole(len(amounts)).rows(connection, {**values, **owner_values(wanted), **_namesake(claim)})
+    times: dict[str, int | None] = {"at": lease.at, "distance": lease.distance}
+    rows = _whole(len(amounts), sql_now(connection)).rows(connection, {**values, **owner_values(wanted), **_namesake(claim), **times})
     if not rows or rows[0][-1] != len(amounts):
         raise _NotAtOnce
-    number, uuid, name, generation, _counted = rows[0]
-    return (number, uuid, name), generation
+    number, uuid, name, generation, now, _counted = rows[0]
+    return (number, uuid, name), generation, now
 
 
 @cache
-def _whole(parts: int) -> Statement:
+def _find(now: str) -> Statement:
+    columns = (providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, sa.literal_column(now, sa.BigInteger))
+    named = sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("provider_name"))
+    return Statement(sa.select(*columns).where(named))
+
+
+@cache
+def _whole(parts: int, now: str) -> Statement:
     """Return all of a claim as one statement of PostgreSQL.
 
     Each part begins from what the one before it returns, so that the provider is locked before its inventories, as guards ask for.
@@ -129,14 +138,17 @@ def _whole(parts: int) -> Statement:
     pieces = ", ".join(f"(CAST(:name{position} AS VARCHAR), CAST(:amount{position} AS BIGINT))" for position in positions)
     text = f"""
         WITH found AS (
-            SELECT id, uuid, name FROM resource_providers WHERE uuid = :uuid OR name = :provider_name
+            SELECT id, uuid, name, {now} AS present FROM resource_providers WHERE uuid = :uuid OR name = :provider_name
             ORDER BY CASE WHEN uuid = :uuid THEN 0 ELSE 1 END LIMIT 1
+        ), ending AS (
+            SELECT COALESCE(CAST(:at AS BIGINT), present + CAST(:distance AS BIGINT)) AS ends FROM found
         ), made AS (
-            INSERT INTO consumers (uuid, generation, project, "user", type, name)
+            INSERT INTO consumers (uuid, generation, project, "user", type, name, claimed_at, expires_at)
             SELECT CAST(:consumer_uuid AS VARCHAR), 1, CAST(:owner_project AS VARCHAR), CAST(:owner_user AS VARCHAR),
-                CAST(:consumer_type AS VARCHAR), CAST(:consumer_name AS VARCHAR)
-            FROM found WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE name = :consumer_name OR uuid = :named_uuid)
-            ON CONFLICT DO NOTHING RETURNING id
+                CAST(:consumer_type AS VARCHAR), CAST(:consumer_name AS VARCHAR), present, ends FROM found, ending
+            WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE name = :consumer_name OR uuid = :named_uuid)
+            AND (ends IS NULL OR ends > present)
+            ON CONFLICT DO NOTHING RETURNING id, claimed_at
         ), raised AS (
             UPDATE resource_providers p SET generation = p.generation + 1 FROM found, made WHERE p.id = found.id
             RETURNING p.id, p.uuid, p.name, p.generation
@@ -149,7 +161,7 @@ def _whole(parts: int) -> Statement:
             INSERT INTO allocations (consumer_id, provider_id, resource_class, used)
             SELECT made.id, counted.provider_id, counted.resource_class, counted.amount FROM made, counted
         )
-        SELECT id, uuid, name, generation, (SELECT COUNT(*) FROM counted) FROM raised"""
+        SELECT id, uuid, name, generation, (SELECT claimed_at FROM made), (SELECT COUNT(*) FROM counted) FROM raised"""
     return Statement(sa.text(text))
 
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ....module_utils._data.errors import InputError, Mistake, NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Allocations
+from .clock import Time, read_now, shown_time
+from .expired import are_used_by, choose_expired, lacking_room, read_expired
 from .guards import GenerationMoved, free_name, guard_consumer, guard_providers
 from .owners import Asked, find_consumers, find_former, refuse_others
 from .read import (
@@ -37,6 +39,7 @@ from .read import (
     read_providers,
     read_some_names,
 )
+from .retry import LostRace
 from .statements import Statement
 from .tables import allocations, inventories
 
@@ -70,9 +73,9 @@ class Claim:
     """What a consumer shall have: amounts by provider (UUID or name) and class; nothing at all takes everything back.
 
     `generation` is the consumer's that the caller saw, 0 for a consumer that must not exist yet, None for any.
-    `project`, `user` and `type` stay as they are where they are None, and so does `name`. Where the consumer is given by its name,
-    `consumer` is the UUID that a new one gets. `take_over` allows to change what others own. `seen` are the providers that it was judged
-    by.
+    `project`, `user` and `type` stay as they are where they are None, and so do `name` and the end of its `lease`. Where the consumer is
+    given by its name, `consumer` is the UUID that a new one gets. `take_over` allows to change what others own. `seen` are the providers
+    that it was judged by.
     """
 
     consumer: str
@@ -84,6 +87,7 @@ class Claim:
     type: str | None = None
     name: str | None = None
     take_over: bool = False
+    lease: Time | None = None
 
     @property
     def asked(self) -> Asked:
@@ -119,13 +123,14 @@ class ConsumerState:
 class Claimed:
     """What the claims changed: consumers before and after (those that are not there are left out), and providers' new generations.
 
-    `names` are those of all providers in it, by UUID.
+    `names` are those of all providers in it, by UUID. `ended` are consumers whose lease had ended, and whose room was needed.
     """
 
     before: Mapping[str, ConsumerState]
     after: Mapping[str, ConsumerState]
     generations: Mapping[str, int] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    ended: Sequence[ConsumerState] = ()
 
     @property
     def changed(self) -> bool:
@@ -161,13 +166,18 @@ class Change:
 
     @property
     def had(self) -> Mapping[Key, int]:
-        """What the consumer has now."""
+        """What is counted for the consumer now, though its lease may have ended."""
         return self.held.amounts if self.held else {}
+
+    @property
+    def holds(self) -> Mapping[Key, int]:
+        """What the consumer has now."""
+        return self.had if self.exists else {}
 
     @property
     def exists(self) -> bool:
         """Whether there is such a consumer now, and not merely the row of one that was there."""
-        return self.held is not None and not self.held.is_released
+        return self.held is not None and self.held.is_live
 
     @property
     def generation(self) -> int:
@@ -176,35 +186,57 @@ class Change:
 
     @cached_property
     def touched(self) -> set[Key]:
-        """The parts that differ."""
+        """The parts to write."""
         return {key for key in {*self.had, *self.amounts} if self.had.get(key) != self.amounts.get(key)}
+
+    @cached_property
+    def asked(self) -> set[Key]:
+        """The parts that the consumer does not have already."""
+        return {key for key, amount in self.amounts.items() if self.holds.get(key) != amount}
 
     @cached_property
     def is_needed(self) -> bool:
         """Whether there is anything to write."""
-        if self.held is None or self.held.is_released:
+        if self.held is None or not self.exists:
             return bool(self.amounts)
         return bool(self.touched) or self.held.consumer != self.wanted
 
 
 @dataclass(frozen=True)
 class ClaimPlan:
-    """What the claims of one call come to, read before any guard; `uuids` and `names` are those of all providers in it, by number."""
+    """What the claims of one call come to, read before any guard at the second `now`.
+
+    `uuids` and `names` are those of all providers in it, by number. `ended` releases the consumers whose lease has ended and whose room is
+    needed.
+    """
 
     changes: tuple[Change, ...]
     expected: Mapping[int, int | None]
     uuids: Mapping[int, str]
     names: Mapping[int, str]
+    now: int
+    ended: tuple[Change, ...] = ()
 
     @cached_property
     def needed(self) -> list[Change]:
         """The changes to write, in the order of their guards."""
-        return sorted((change for change in self.changes if change.is_needed), key=lambda change: change.wanted.uuid)
+        changes = [*self.ended, *(change for change in self.changes if change.is_needed)]
+        return sorted(changes, key=lambda change: change.wanted.uuid)
+
+    def with_ended(self, holdings: Iterable[Holding]) -> ClaimPlan:
+        """Return the plan that releases these consumers, too, whose lease has ended."""
+        known = {change.wanted.uuid for change in self.needed}
+        found = [holding for holding in holdings if holding.consumer.uuid not in known]
+        uuids, names = dict(self.uuids), dict(self.names)
+        for holding in found:
+            uuids.update(holding.uuids)
+            names.update(holding.names)
+        return replace(self, uuids=uuids, names=names, ended=(*self.ended, *map(released, found)))
 
     @cached_property
     def providers(self) -> dict[int, int | None]:
         """The providers to guard, each with the generation that the caller expects."""
-        numbers = {number for change in self.needed for number, _name in change.touched}
+        numbers = {number for change in self.needed for number, _name in change.touched | change.asked}
         return {number: self.expected.get(number) for number in numbers}
 
 
@@ -218,7 +250,8 @@ def apply_claims(connection: sa.Connection, claims: Collection[Claim], generatio
 
 def apply_plan(connection: sa.Connection, plan: ClaimPlan, claims: Collection[Claim]) -> Claimed:
     """Carry out what claims come to, in the transaction in which they were planned. Raises ClaimRefused, GenerationMoved, ..."""
-    consumers = guard_consumers(connection, plan.needed)
+    plan = with_room(connection, plan)
+    consumers = guard_consumers(connection, plan.needed, plan.now)
     guard_providers(connection, plan.providers)
     guarded = read_guarded(connection, plan.providers)
     if plan.needed:
@@ -241,16 +274,33 @@ def plan_claims(connection: sa.Connection, claims: Collection[Claim], generation
         known = read_some_names(connection)
         raise ClaimRefused([_unknown_provider(reference, known) for reference in unknown])
     numbers = {reference: number for reference, (number, _uuid, _name) in identities.items()}
+    # Before the consumers: none of those that are read as live has expired by then.
+    now = read_now(connection)
     holdings = read_holdings(connection, [claim.consumer for claim in claims])
     refuse_others((claim.asked for claim in claims), holdings)
-    changes = tuple(_named(connection, _change(claim, holdings.get(claim.consumer), numbers)) for claim in claims)
+    changes = tuple(_named(connection, _change(claim, holdings.get(claim.consumer), numbers, now)) for claim in claims)
     _check_generations(claims, changes)
     uuids = {number: uuid for number, uuid, _name in identities.values()}
     names = {number: name for number, _uuid, name in identities.values()}
     for holding in holdings.values():
         uuids.update(holding.uuids)
         names.update(holding.names)
-    return ClaimPlan(changes, {numbers[reference]: generation for reference, generation in generations.items()}, uuids, names)
+    return ClaimPlan(changes, {numbers[reference]: generation for reference, generation in generations.items()}, uuids, names, now)
+
+
+def with_room(connection: sa.Connection, plan: ClaimPlan) -> ClaimPlan:
+    """Return a plan that releases as many consumers whose lease has ended as it needs the room of, those that ended first."""
+    growth = _growth(plan.needed)
+    numbers = {number for (number, _name), more in growth.items() if more > 0}
+    expired = read_expired(connection, plan.now, numbers) if numbers else []
+    if not expired:
+        return plan
+    return plan.with_ended(choose_expired(expired, lacking_room(growth, read_guarded(connection, numbers).stocks)))
+
+
+def released(holding: Holding) -> Change:
+    """Return what takes everything back from a consumer."""
+    return Change(holding, _without_owner(holding.consumer), {})
 
 
 def identified(connection: sa.Connection, claims: Collection[Claim]) -> list[Claim]:
@@ -265,7 +315,7 @@ def read_own_holding(connection: sa.Connection, claim: Claim) -> Holding | None:
     holdings = read_holdings(connection, [claim.consumer])
     refuse_others([claim.asked], holdings)
     holding = holdings.get(claim.consumer)
-    return None if holding is None or holding.is_released else holding
+    return holding if holding is not None and holding.is_live else None
 
 
 def _refuse_doubles(claims: Collection[Claim]) -> None:
@@ -280,12 +330,12 @@ def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
     return {"consumer": None, "provider": reference, "resource_class": None, "reason": "unknown_provider", "says": says}
 
 
-def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict[str, int]:
-    """Guard the consumers that change; return their numbers by UUID."""
+def guard_consumers(connection: sa.Connection, needed: Iterable[Change], now: int) -> dict[str, int]:
+    """Guard the consumers that change, which come in the order of their UUIDs; return their numbers by UUID."""
     numbers = {}
     for change in needed:
         if change.former is not None:
-            free_name(connection, change.former)
+            free_name(connection, change.former, now)
         numbers[change.wanted.uuid] = guard_consumer(connection, change.held, change.wanted, releases=not change.amounts)
     return numbers
 
@@ -293,14 +343,25 @@ def guard_consumers(connection: sa.Connection, needed: Iterable[Change]) -> dict
 def settle(
     connection: sa.Connection, plan: ClaimPlan, consumers: Mapping[str, int], guarded: Guarded, reshaped: Collection[Key] = ()
 ) -> None:
-    """Check what the guarded changes ask for and write them. Raises ClaimRefused.
+    """Check what the guarded changes ask for and write them. Raises ClaimRefused; LostRace where the room of a lease that ended will do.
 
     Of the inventories that are reshaped along with the claims, what a consumer has already is asked for again.
     """
     refusals = [*_poor_pieces(plan, guarded, reshaped), *_overfull(plan, guarded)]
     if refusals:
-        raise ClaimRefused(refusals)
-    _write(connection, plan.needed, consumers)
+        _refuse(connection, plan, refusals)
+    write_changes(connection, plan.needed, consumers)
+
+
+def _refuse(connection: sa.Connection, plan: ClaimPlan, refusals: Sequence[Mapping[str, t.Any]]) -> t.NoReturn:
+    """Raise ClaimRefused, or LostRace where somebody took the room meanwhile, and more of it is held by leases that have ended."""
+    numbers = {uuid: number for number, uuid in plan.uuids.items()}
+    full = {(numbers[refusal["provider"]], refusal["resource_class"]) for refusal in refusals if refusal["reason"] == "full"}
+    expired = read_expired(connection, plan.now, {number for number, _name in full}) if full else []
+    known = {change.wanted.uuid for change in plan.needed}
+    if any(holding.consumer.uuid not in known for holding in are_used_by(expired, full)):
+        raise LostRace
+    raise ClaimRefused(refusals)
 
 
 def refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Guarded) -> None:
@@ -345,21 +406,41 @@ def describe_claims(plan: ClaimPlan, guarded: Guarded) -> Claimed:
             present = replace(change.wanted, generation=generation)
             after[consumer] = ConsumerState(present, amounts_by_provider(change.amounts, plan.uuids))
     generations = {plan.uuids[number]: generation for number, generation in guarded.generations.items()}
-    return Claimed(before, after, generations, {uuid: plan.names[number] for number, uuid in plan.uuids.items()})
+    ended = [
+        ConsumerState(change.held.consumer, amounts_by_provider(change.had, plan.uuids)) for change in plan.ended if change.held is not None
+    ]
+    return Claimed(before, after, generations, {uuid: plan.names[number] for number, uuid in plan.uuids.items()}, ended)
 
 
-def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int]) -> Change:
+def _without_owner(consumer: Consumer) -> Consumer:
+    """Return a consumer that holds nothing: it belongs to nobody, but its name stays that of its project."""
+    return replace(consumer, user=None, type=None, claimed_at=None, expires_at=None)
+
+
+def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int], now: int) -> Change:
     present = held.consumer if held else Consumer(claim.consumer, 0)
-    if held is not None and held.is_released:
-        # It belongs to nobody now; its name stays that of its project.
-        present = replace(present, user=None, type=None)
+    if held is None or not held.is_live:
+        present = replace(_without_owner(present), claimed_at=now)
     named: dict[str, t.Any] = {"project": claim.project, "user": claim.user, "type": claim.type, "name": claim.name}
     wanted: Counter[Key] = Counter()
     for reference, amounts in claim.amounts.items():
         for name, amount in amounts.items():
             wanted[numbers[reference], name] += amount
     owned = replace(present, **{key: value for key, value in named.items() if value is not None})
-    return Change(held, owned if claim.amounts else replace(owned, user=None, type=None), dict(wanted))
+    if not claim.amounts:
+        return Change(held, _without_owner(owned), {})
+    if claim.lease is not None:
+        owned = replace(owned, expires_at=end_of_lease(claim.lease, now, owned.label))
+    return Change(held, owned, dict(wanted))
+
+
+def end_of_lease(lease: Time, now: int, label: str) -> int | None:
+    """Return when a lease ends, None for never. Raises InputError where that is over already."""
+    ends = lease.after(now)
+    if ends is not None and ends <= now:
+        says = f"of {label} would end at {shown_time(ends)}, but it is {shown_time(now)} by the clock of the database; give a later time"
+        raise InputError([Mistake("lease", says)])
+    return ends
 
 
 def _named(connection: sa.Connection, change: Change) -> Change:
@@ -393,7 +474,7 @@ def _check_generations(claims: Iterable[Claim], changes: Iterable[Change]) -> No
 def _poor_pieces(plan: ClaimPlan, guarded: Guarded, reshaped: Collection[Key]) -> Iterator[dict[str, t.Any]]:
     """Return what is wrong with each amount by itself; what a consumer has already is not asked for again, but of reshaped inventories."""
     for change in plan.changes:
-        for key in sorted((change.touched | set(reshaped)) & change.amounts.keys()):
+        for key in sorted((change.asked | set(reshaped)) & change.amounts.keys()):
             says = _why_no_piece(change.amounts[key], guarded.stocks.get(key))
             if says:
                 reason = "piece" if key in guarded.stocks else "no_inventory"
@@ -402,12 +483,13 @@ def _poor_pieces(plan: ClaimPlan, guarded: Guarded, reshaped: Collection[Key]) -
 
 def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
     """Return where the sum is too much; a provider over its capacity (it was shrunk) may keep what it has given, but gives no more."""
-    for key, more in sorted(_growth(plan.needed).items()):
+    growth = _growth(plan.needed)
+    for key, more in sorted(_growth(plan.changes, lambda change: change.holds).items()):
         stock = guarded.stocks.get(key)
-        if stock is None or more <= 0 or stock.used + more <= stock.inventory.capacity:
+        if stock is None or more <= 0 or stock.used + growth.get(key, 0) <= stock.inventory.capacity:
             continue
-        free = max(0, stock.inventory.capacity - stock.used)
-        askers = [change.wanted for change in plan.needed if change.amounts.get(key, 0) > change.had.get(key, 0)]
+        free = max(0, stock.inventory.capacity - stock.used - growth.get(key, 0) + more)
+        askers = [change.wanted for change in plan.changes if change.amounts.get(key, 0) > change.holds.get(key, 0)]
         says = f"{key[1]} of {guarded.names[key[0]]}: {more} more requested, {free} of {stock.inventory.capacity} free"
         yield {**_refusal(plan, askers[0], key, "full", says), "asked": more, "free": free}
 
@@ -426,11 +508,11 @@ def _why_no_piece(amount: int, stock: StoredInventory | None) -> str:
     return f"{amount} requested, but one consumer may have {alone}a multiple of {step} (step_size) from {first} to {last}"
 
 
-def _growth(needed: Iterable[Change]) -> dict[Key, int]:
+def _growth(changes: Iterable[Change], before: Callable[[Change], Mapping[Key, int]] = lambda change: change.had) -> dict[Key, int]:
     more: Counter[Key] = Counter()
-    for change in needed:
-        for key in change.touched:
-            more[key] += change.amounts.get(key, 0) - change.had.get(key, 0)
+    for change in changes:
+        for key in {*before(change), *change.amounts}:
+            more[key] += change.amounts.get(key, 0) - before(change).get(key, 0)
     return dict(more)
 
 
@@ -446,7 +528,7 @@ def _refusal(plan: ClaimPlan, consumer: Consumer, key: Key, reason: str, says: s
     }
 
 
-def _write(connection: sa.Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:
+def write_changes(connection: sa.Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:
     taken, altered, given_back = [], [], []
     for change in needed:
         consumer = consumers[change.wanted.uuid]

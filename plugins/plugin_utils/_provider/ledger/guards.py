@@ -40,6 +40,8 @@ _OWNER: dict[str, t.Any] = {
     "user": sa.bindparam("owner_user"),
     "type": sa.bindparam("consumer_type"),
     "name": sa.bindparam("consumer_name"),
+    "claimed_at": sa.bindparam("since", type_=sa.BigInteger),
+    "expires_at": sa.bindparam("ends", type_=sa.BigInteger),
 }
 _RELEASED: dict[str, t.Any] = {"released": sa.bindparam("is_released")}
 # MariaDB and MySQL return to a client what LAST_INSERT_ID was called with: the new generation without another question.
@@ -57,7 +59,11 @@ _RAISE_CONSUMER = Statement(
 
 _FREE_NAME = Statement(
     sa.update(consumers)
-    .where(consumers.c.uuid == sa.bindparam("consumer_uuid"), consumers.c.generation == sa.bindparam("expected"), consumers.c.released == 1)
+    .where(
+        consumers.c.uuid == sa.bindparam("consumer_uuid"),
+        consumers.c.generation == sa.bindparam("expected"),
+        sa.or_(consumers.c.released == 1, consumers.c.expires_at <= sa.bindparam("now", type_=sa.BigInteger)),
+    )
     .values(name=sa.null())
 )
 
@@ -138,20 +144,16 @@ def guard_consumer(connection: sa.Connection, held: Holding | None, wanted: Cons
     return held.id
 
 
-def free_name(connection: sa.Connection, former: Consumer) -> None:
-    """Take the name from a consumer that has given everything back. Raises LostRace when it changed since it was read."""
-    if _FREE_NAME.change(connection, {"consumer_uuid": former.uuid, "expected": former.generation}) != 1:
+def free_name(connection: sa.Connection, former: Consumer, now: int) -> None:
+    """Take the name from a consumer that holds nothing `now`. Raises LostRace when it changed since it was read."""
+    if _FREE_NAME.change(connection, {"consumer_uuid": former.uuid, "expected": former.generation, "now": now}) != 1:
         raise LostRace
 
 
-def owner_values(consumer: Consumer) -> dict[str, str | None]:
-    """Return the columns of a consumer other than its UUID and its generation."""
-    return {
-        "owner_project": consumer.project,
-        "owner_user": consumer.user,
-        "consumer_type": consumer.type,
-        "consumer_name": consumer.name,
-    }
+def owner_values(consumer: Consumer) -> dict[str, str | int | None]:
+    """Return what is written of a consumer besides its UUID and its generation."""
+    owner = {"owner_project": consumer.project, "owner_user": consumer.user, "consumer_type": consumer.type, "consumer_name": consumer.name}
+    return {**owner, "since": consumer.claimed_at, "ends": consumer.expires_at}
 
 
 def _moved_provider(connection: sa.Connection, number: int, expected: int) -> dict[str, str | int | None]:

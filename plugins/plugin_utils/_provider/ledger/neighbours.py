@@ -13,6 +13,7 @@ from ..._common.libraries import sa
 from ..request.model import Request
 from ..world.model import World
 from ..world.names import SHARING_TRAIT, consumer_uuid, why_no_uuid
+from .clock import sql_now
 from .owners import Asked, find_consumers
 from .read import batches
 from .statements import among, select_rows
@@ -63,7 +64,8 @@ def read_roots_of_consumers(connection: sa.Connection, uuids: Iterable[str]) -> 
         text = (
             "SELECT DISTINCT c.uuid, r.uuid, i.sharing FROM consumers c JOIN allocations a ON a.consumer_id = c.id "
             "JOIN inventories i ON i.provider_id = a.provider_id AND i.resource_class = a.resource_class "
-            f"JOIN resource_providers r ON r.id = i.root_id WHERE c.uuid IN ({wanted.slots})"
+            f"JOIN resource_providers r ON r.id = i.root_id WHERE c.uuid IN ({wanted.slots}) "
+            f"AND (c.expires_at IS NULL OR c.expires_at > {sql_now(connection)})"
         )
         for consumer, root, sharing in select_rows(connection, text, wanted.values):
             found.setdefault(consumer, []).append((root, bool(sharing)))

@@ -69,7 +69,7 @@ def find_consumers(connection: sa.Connection, asked: Sequence[Asked]) -> list[st
 
 
 def _find(connection: sa.Connection, asked: Asked, name: str, namesakes: Sequence[Namesake]) -> str:
-    live = [each.consumer for each in namesakes if not each.is_released]
+    live = [each.consumer for each in namesakes if each.is_live]
     own = [consumer for consumer in live if consumer.project == asked.project]
     nobodys = [consumer for consumer in live if consumer.project is None]
     if asked.project is None:
@@ -80,7 +80,7 @@ def _find(connection: sa.Connection, asked: Asked, name: str, namesakes: Sequenc
         wanted = _only(name, own or nobodys or (live if asked.take_over else []))
     if wanted is None:
         # A name of one's own before a UUID alone.
-        released = [each.consumer for each in namesakes if each.is_released and each.consumer.project == asked.project]
+        released = [each.consumer for each in namesakes if not each.is_live and each.consumer.project == asked.project]
         wanted = min(released, key=lambda consumer: consumer.name is None, default=None)
     return _new_uuid(connection, name, asked.project) if wanted is None else wanted.uuid
 
@@ -104,7 +104,7 @@ def refuse_others(asked: Iterable[Asked], holdings: Mapping[str, Holding]) -> No
     owned = []
     for each in asked:
         holding = holdings.get(each.uuid)
-        if holding is None or holding.is_released:
+        if holding is None or not holding.is_live:
             continue
         consumer = holding.consumer
         if not each.take_over and (_differ(consumer.project, each.project) or _differ(consumer.user, each.user)):
@@ -118,7 +118,7 @@ def _differ(owner: str | None, claimed: str | None) -> bool:
 
 
 def find_former(connection: sa.Connection, wanted: Consumer) -> Consumer | None:
-    """Return the consumer that has had a name in a project before, and has given everything back, if there is one.
+    """Return the consumer that has had a name in a project before, and holds nothing any more, if there is one.
 
     Raises NameNotUnique where that consumer is still there.
     """
@@ -128,7 +128,7 @@ def find_former(connection: sa.Connection, wanted: Consumer) -> Consumer | None:
         other = namesake.consumer
         if (other.name, other.project) != (wanted.name, wanted.project) or other.uuid == wanted.uuid:
             continue
-        if not namesake.is_released:
+        if namesake.is_live:
             says = f"{wanted.name} is already the name of a consumer of {owner_of(other)}"
             raise NameNotUnique(says, {"consumers": [other.uuid]})
         return other

@@ -30,6 +30,7 @@ from ..world.names import (
 from ..world.parse import AMOUNTS, CLASS, CONSUMER, GENERATION, INVENTORIES, NAME, PROVIDER_ROWS, TRAITS
 from .changes import ROOT, Parts, ProviderChange
 from .claims import Claim
+from .clock import TimeKind
 from .own_names import Names
 
 PARTS = ("inventories", "traits", "aggregates")
@@ -65,6 +66,7 @@ class _Parent(Kind):
 _ALLOCATIONS = Also(MappingOf(AMOUNTS, "providers to amounts", NAME), _of_candidate, Anything({"type": "object"}))
 _OWNER = Checked(_why_no_owner, "text")
 _TYPE = Checked(_why_no_type, "a type of consumers", CONSUMER_TYPE_PATTERN)
+LEASE = TimeKind(never="none")
 _ADDED = Table("parts to add", [PROVIDER_ROWS[name] for name in PARTS])
 _REMOVED = Table(
     "parts to remove", [Row("inventories", ListOf(CLASS, "resource classes")), PROVIDER_ROWS["traits"], PROVIDER_ROWS["aggregates"]]
@@ -88,6 +90,7 @@ _CLAIM = Table(
         Row("consumer_type", _TYPE),
         Row("consumer_generation", GENERATION),
         Row("take_over", Truth(), default=False),
+        Row("lease", LEASE),
     ],
 )
 
@@ -188,4 +191,5 @@ def _claim(values: Values) -> Claim:
         type=values["consumer_type"],
         name=values["consumer"] if why_no_uuid(values["consumer"]) else None,
         take_over=values["take_over"],
+        lease=values["lease"],
     )

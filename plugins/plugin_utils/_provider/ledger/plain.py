@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from ..world.model import Inventory, Provider, World
 from .claims import Claimed, ConsumerState
+from .clock import shown_time
 from .owners import owner_of
 from .read import Consumer, StoredProvider
 
@@ -71,13 +72,15 @@ def plain_allocations(allocations: Mapping[str, Mapping[str, int]]) -> dict[str,
 
 
 def plain_consumer(consumer: Consumer) -> Plain:
-    """Return what a consumer is called and is, whose it is, and its generation."""
+    """Return what a consumer is called and is, whose it is, its generation, and since when and until when it has something."""
     return {
         "name": consumer.label,
         "generation": consumer.generation,
         "project": consumer.project,
         "user": consumer.user,
         "consumer_type": consumer.type,
+        "claimed_at": shown_time(consumer.claimed_at),
+        "expires_at": shown_time(consumer.expires_at),
     }
 
 
@@ -108,8 +111,17 @@ def plain_claimed(claimed: Claimed) -> Plain:
         "consumers": plain_states(claimed.after),
         "generations": dict(sorted(claimed.generations.items())),
         "names": dict(sorted(claimed.names.items())),
+        "ended": plain_ended(claimed.ended),
         "diff": {"before": _shown_states(claimed.before, claimed.names), "after": _shown_states(claimed.after, claimed.names)},
     }
+
+
+def plain_ended(ended: Iterable[ConsumerState]) -> list[Plain]:
+    """Return the consumers that were released because their lease had ended, with what they had."""
+    return [
+        {"consumer": state.consumer.uuid, **plain_consumer(state.consumer), "allocations": plain_allocations(state.amounts)}
+        for state in ended
+    ]
 
 
 def plain_usages(providers: Sequence[Provider], used: Mapping[tuple[str, str], int]) -> dict[str, dict[str, dict[str, int]]]:

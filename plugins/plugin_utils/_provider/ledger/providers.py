@@ -17,6 +17,9 @@ from ..._common.libraries import sa
 from ..world.model import inventory_warnings
 from ..world.names import SHARING_TRAIT
 from .changes import ProviderChange, ProvidersChanged
+from .claims import guard_consumers, released, write_changes
+from .clock import read_now
+from .expired import Key, are_used_by, read_expired
 from .guards import begin_above_gone, guard_providers, guard_topology, remember_gone
 from .import_world import ensure_aggregates, ensure_names
 from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
@@ -94,8 +97,9 @@ def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange
     found = _find(connection, changes)
     if found:
         guard_topology(connection)
-    guard_providers(connection, {found[c.reference].id: c.generation for c in changes if c.reference in found})
     leaving = {provider.id: provider for provider in found.values()}
+    expected = {found[c.reference].id: c.generation for c in changes if c.reference in found}
+    _guard_without_expired(connection, expected, leaving)
     _refuse_if_used(connection, leaving)
     remember_gone(connection, leaving)
     for table in (inventories, provider_traits, provider_aggregates):
@@ -137,8 +141,27 @@ def _guard(
     known = [(change, stored[change.reference]) for change in changes if change.reference in stored]
     below = numbers_below(connection, moved_numbers(stored, parents))
     differing = {provider.id: change.generation for change, provider in known if _differs(change, provider, parents)}
-    guard_providers(connection, {**dict.fromkeys(below), **differing})
+    dropped = {
+        (provider.id, name)
+        for change, provider in known
+        if change.inventories is not None
+        for name in provider.inventories.keys() - change.inventories.keys()
+    }
+    _guard_without_expired(connection, {**dict.fromkeys(below), **differing}, {number for number, _name in dropped}, dropped)
     return {*below, *differing}
+
+
+def _guard_without_expired(
+    connection: sa.Connection, expected: Mapping[int, int | None], numbers: Collection[int], keys: Collection[Key] | None = None
+) -> None:
+    """Guard providers; release the consumers whose lease has ended that still have something of some, or of some of their inventories."""
+    now = read_now(connection)
+    expired = read_expired(connection, now, numbers)
+    chosen = expired if keys is None else are_used_by(expired, keys)
+    ended = sorted(map(released, chosen), key=lambda change: change.wanted.uuid)
+    consumers = guard_consumers(connection, ended, now)
+    guard_providers(connection, {**{number: None for change in ended for number, _name in change.touched}, **expected})
+    write_changes(connection, ended, consumers)
 
 
 def _refuse_overtaken(

@@ -16,6 +16,7 @@ from itertools import islice
 from ..._common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, consumer_uuid, known_names
+from .clock import read_now, sql_now
 from .statements import Statement, among, fill, padded, select_rows, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
 
@@ -50,17 +51,17 @@ _PROVIDERS = (
     .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
     .order_by(providers.c.id)
 )
-_CONSUMER_COLUMNS = (consumers.c.uuid, consumers.c.generation, consumers.c.project, consumers.c.user, consumers.c.type, consumers.c.name)
-_HOLDINGS = sa.select(
-    consumers.c.id,
-    *_CONSUMER_COLUMNS,
-    consumers.c.released,
-    allocations.c.provider_id,
-    allocations.c.resource_class,
-    allocations.c.used,
-    providers.c.uuid.label("provider"),
-    providers.c.name.label("provider_name"),
-).select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
+_CONSUMER_COLUMNS = (
+    consumers.c.uuid,
+    consumers.c.generation,
+    consumers.c.project,
+    consumers.c.user,
+    consumers.c.type,
+    consumers.c.name,
+    consumers.c.claimed_at,
+    consumers.c.expires_at,
+)
+_CONSUMER_WIDTH = len(_CONSUMER_COLUMNS)
 _GUARDED = sa.select(
     providers.c.id, providers.c.generation, providers.c.name, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
 ).select_from(providers.outerjoin(inventories))
@@ -68,7 +69,11 @@ _GUARDED = sa.select(
 
 @dataclass(frozen=True)
 class Consumer:
-    """A consumer: `generation` counts changes of its allocations, `project` and `user` own it, `type` is its kind."""
+    """A consumer: `generation` counts changes of its allocations, `project` and `user` own it, `type` is its kind.
+
+    `claimed_at` is since when it has something, `expires_at` until when, by the database's clock; None where that is not known or has no
+    end.
+    """
 
     uuid: str
     generation: int
@@ -76,6 +81,8 @@ class Consumer:
     user: str | None = None
     type: str | None = None
     name: str | None = None
+    claimed_at: int | None = None
+    expires_at: int | None = None
 
     @property
     def label(self) -> str:
@@ -110,7 +117,8 @@ class StoredProvider:
 class Holding:
     """What one consumer has: amounts by (provider's number, class), and those providers' UUIDs and names by number.
 
-    `is_released` is true of a consumer that has given everything back, whose row alone is left.
+    `is_released` is true of a consumer that has given everything back, whose row alone is left. One that `is_expired` holds nothing any
+    more, although its allocations are still counted until somebody needs their room.
     """
 
     id: int
@@ -119,6 +127,12 @@ class Holding:
     uuids: Mapping[int, str]
     names: Mapping[int, str]
     is_released: bool = False
+    is_expired: bool = False
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the consumer holds anything now."""
+        return not (self.is_released or self.is_expired)
 
     @property
     def by_provider(self) -> Allocations:
@@ -128,10 +142,10 @@ class Holding:
 
 @dataclass(frozen=True)
 class Namesake:
-    """A consumer that has a name; `is_released` is true where it has given everything back."""
+    """A consumer that has a name; `is_live` is false where it has given everything back, or its lease has ended."""
 
     consumer: Consumer
-    is_released: bool
+    is_live: bool
 
 
 @dataclass(frozen=True)
@@ -151,9 +165,12 @@ def amounts_by_provider(amounts: Mapping[tuple[int, str], int], uuids: Mapping[i
     return dict(found)
 
 
-def read_world(connection: sa.Connection) -> World:
-    """Return all providers in the order they were made, all allocations, and the names that exist."""
-    return _read_providers_of_world(connection, None)
+def read_world(connection: sa.Connection, now: int | None = None) -> World:
+    """Return all providers in the order they were made, all allocations, and the names that exist.
+
+    Allocations whose lease has ended `now`, by default at this second, are left out.
+    """
+    return _read_providers_of_world(connection, None, now)
 
 
 def read_known_names(connection: sa.Connection) -> KnownNames:
@@ -194,15 +211,15 @@ def has_more_providers(connection: sa.Connection, count: int) -> bool:
     return connection.scalar(sa.select(providers.c.id).order_by(providers.c.id).offset(count).limit(1)) is not None
 
 
-def read_trees(connection: sa.Connection, references: Iterable[str]) -> World:
+def read_trees(connection: sa.Connection, references: Iterable[str], now: int | None = None) -> World:
     """Return the same of the trees alone that some providers (by UUID or name) belong to; unknown ones have no tree."""
     numbers = {number for number, _uuid in read_numbers(connection, references).values()}
-    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers))
+    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers), now)
 
 
-def read_trees_of(connection: sa.Connection, numbers: Collection[int]) -> World:
+def read_trees_of(connection: sa.Connection, numbers: Collection[int], now: int | None = None) -> World:
     """Return the same of the trees that some providers, by their numbers, belong to."""
-    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers))
+    return _read_providers_of_world(connection, read_tree_numbers(connection, numbers), now)
 
 
 def read_uuids(connection: sa.Connection, numbers: Collection[int]) -> set[str]:
@@ -255,7 +272,8 @@ def read_shared_roots(connection: sa.Connection, roots: Iterable[int]) -> set[in
     return found
 
 
-def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int] | None) -> World:
+def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int] | None, now: int | None = None) -> World:
+    now = read_now(connection) if now is None else now
     rows = list(_rows(connection, "SELECT id, uuid, name, generation, parent_id FROM resource_providers", "id", numbers, "ORDER BY id"))
     uuids = {row[0]: row[1] for row in rows}
     columns = ", ".join(column.name for column in _INVENTORY_COLUMNS)
@@ -279,8 +297,8 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
         for number, uuid, name, generation, parent in rows
     )
     classes, known_traits, named = _read_names(connection)
-    held = _read_allocations(connection, uuids, numbers)
-    consumer_names = _read_consumer_names(connection, None if numbers is None else held)
+    held = _read_allocations(connection, uuids, numbers, now)
+    consumer_names = _read_consumer_names(connection, None if numbers is None else held, now)
     return World(found, held, frozenset(known_traits) - STANDARD_TRAITS, frozenset(classes) - STANDARD_CLASSES, consumer_names, named)
 
 
@@ -315,9 +333,10 @@ def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def read_consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -> dict[str, Consumer]:
-    """Return consumers by UUID: all, or those that exist among `uuids`."""
-    columns = sa.select(*_CONSUMER_COLUMNS).where(consumers.c.released == 0)
+def read_consumers(connection: sa.Connection, uuids: Collection[str] | None = None, now: int | None = None) -> dict[str, Consumer]:
+    """Return consumers by UUID: all that hold something, or those among `uuids`; `now` as in read_world."""
+    now = read_now(connection) if now is None else now
+    columns = sa.select(*_CONSUMER_COLUMNS).where(_holds_something(now))
     if uuids is None:
         return {row.uuid: Consumer(*row) for row in connection.execute(columns)}
     return {row.uuid: Consumer(*row) for part in batches(uuids) for row in connection.execute(columns.where(consumers.c.uuid.in_(part)))}
@@ -427,23 +446,26 @@ def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
 
     Most are new. They are asked for first, by themselves: a server may have planned to read all allocations for a join.
     """
-    present: dict[str, tuple[int, Consumer, bool]] = {}
+    present: dict[str, tuple[int, Consumer, bool, bool]] = {}
     amounts: dict[str, dict[tuple[int, str], int]] = defaultdict(dict)
     provider_uuids: dict[str, dict[int, str]] = defaultdict(dict)
     provider_names: dict[str, dict[int, str]] = defaultdict(dict)
     for part in batches(uuids):
         wanted = among(part)
         known = [uuid for (uuid,) in select_rows(connection, f"SELECT uuid FROM consumers WHERE uuid IN ({wanted.slots})", wanted.values)]
-        rows = _holdings_of(padded(len(known))).rows(connection, fill("uuid", known)) if known else []
-        for number, uuid, generation, project, user, kind, called, released, provider, name, used, provider_uuid, provider_name in rows:
-            present[uuid] = (number, Consumer(uuid, generation, project, user, kind, called), bool(released))
+        statement = _holdings_of(padded(len(known)), sql_now(connection)) if known else None
+        for number, *row in statement.rows(connection, fill("uuid", known)) if statement is not None else ():
+            consumer = Consumer(*row[:_CONSUMER_WIDTH])
+            uuid = consumer.uuid
+            released, expired, provider, name, used, provider_uuid, provider_name = row[_CONSUMER_WIDTH:]
+            present[uuid] = (number, consumer, bool(released), bool(expired))
             if provider is not None:
                 amounts[uuid][provider, name] = used
                 provider_uuids[uuid][provider] = provider_uuid
                 provider_names[uuid][provider] = provider_name
     return {
-        uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid], provider_names[uuid], is_released)
-        for uuid, (number, consumer, is_released) in present.items()
+        uuid: Holding(number, consumer, amounts[uuid], provider_uuids[uuid], provider_names[uuid], is_released, is_expired)
+        for uuid, (number, consumer, is_released, is_expired) in present.items()
     }
 
 
@@ -451,13 +473,13 @@ def read_namesakes(connection: sa.Connection, names: Collection[tuple[str, str |
     """Return the consumers of each name, in all projects; also one without a name whose UUID is that of a name (in a project)."""
     by_uuid = {consumer_uuid(name, project): name for name, own in names for project in (None, own)}
     found: dict[str, list[Namesake]] = defaultdict(list)
-    chosen = sa.select(*_CONSUMER_COLUMNS, consumers.c.released).order_by(consumers.c.project)
+    chosen = sa.select(*_CONSUMER_COLUMNS, consumers.c.released, _has_expired(sql_now(connection))).order_by(consumers.c.project)
     matches: list[sa.ColumnElement[bool]] = [consumers.c.name.in_(part) for part in batches({name for name, _project in names})]
     matches += [sa.and_(consumers.c.uuid.in_(part), consumers.c.name.is_(None)) for part in batches(by_uuid)]
     for match in matches:
-        for *fields, released in connection.execute(chosen.where(match)):
+        for *fields, released, expired in connection.execute(chosen.where(match)):
             consumer = Consumer(*fields)
-            found[consumer.name or by_uuid[consumer.uuid]].append(Namesake(consumer, bool(released)))
+            found[consumer.name or by_uuid[consumer.uuid]].append(Namesake(consumer, not (released or expired)))
     return found
 
 
@@ -491,9 +513,31 @@ def run_batches(connection: sa.Connection, statement: sa.Executable, rows: Itera
         connection.execute(statement, part)
 
 
+def _holds_something(now: int) -> sa.ColumnElement[bool]:
+    """Return the condition on a consumer that it has something, and that its lease, if it has one, has not ended."""
+    return sa.and_(consumers.c.released == 0, sa.or_(consumers.c.expires_at.is_(None), consumers.c.expires_at > now))
+
+
+def _has_expired(now: str) -> sa.ColumnElement[int]:
+    """Return 1 for a consumer whose lease has ended, else 0; `now` is SQL."""
+    return sa.case((consumers.c.expires_at <= sa.literal_column(now, sa.BigInteger), 1), else_=0)
+
+
 @cache
-def _holdings_of(count: int) -> Statement:
-    return Statement(_HOLDINGS.where(consumers.c.uuid.in_(slots(consumers.c.uuid, "uuid", count))))
+def _holdings_of(count: int, now: str) -> Statement:
+    columns = sa.select(
+        consumers.c.id,
+        *_CONSUMER_COLUMNS,
+        consumers.c.released,
+        _has_expired(now),
+        allocations.c.provider_id,
+        allocations.c.resource_class,
+        allocations.c.used,
+        providers.c.uuid.label("provider"),
+        providers.c.name.label("provider_name"),
+    )
+    joined = columns.select_from(consumers.outerjoin(allocations).outerjoin(providers, providers.c.id == allocations.c.provider_id))
+    return Statement(joined.where(consumers.c.uuid.in_(slots(consumers.c.uuid, "uuid", count))))
 
 
 @cache
@@ -550,17 +594,20 @@ def _sets_of(rows: Iterable[t.Any]) -> dict[int, frozenset[str]]:
     return {number: frozenset(names) for number, names in members.items()}
 
 
-def _read_allocations(connection: sa.Connection, uuids: Mapping[int, str], numbers: Collection[int] | None) -> dict[str, Allocations]:
+def _read_allocations(
+    connection: sa.Connection, uuids: Mapping[int, str], numbers: Collection[int] | None, now: int
+) -> dict[str, Allocations]:
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    columns = "SELECT c.uuid, a.provider_id, a.resource_class, a.used FROM allocations a JOIN consumers c ON c.id = a.consumer_id"
+    holding = f"SELECT id, uuid FROM consumers WHERE expires_at IS NULL OR expires_at > {now}"
+    columns = f"SELECT c.uuid, a.provider_id, a.resource_class, a.used FROM allocations a JOIN ({holding}) c ON c.id = a.consumer_id"
     for consumer, number, name, used in _rows(connection, columns, "a.provider_id", numbers):
         found[consumer][uuids[number]][name] = used
     return {consumer: dict(amounts) for consumer, amounts in found.items()}
 
 
-def _read_consumer_names(connection: sa.Connection, uuids: Collection[str] | None) -> dict[str, str]:
+def _read_consumer_names(connection: sa.Connection, uuids: Collection[str] | None, now: int) -> dict[str, str]:
     """Return the names of those consumers that have one, by UUID: of all, or among `uuids`."""
-    columns = sa.select(consumers.c.uuid, consumers.c.name).where(consumers.c.name.is_not(None), consumers.c.released == 0)
+    columns = sa.select(consumers.c.uuid, consumers.c.name).where(consumers.c.name.is_not(None), _holds_something(now))
     if uuids is None:
         return {row.uuid: row.name for row in connection.execute(columns)}
     return {uuid: name for part in batches(uuids) for uuid, name in connection.execute(columns.where(consumers.c.uuid.in_(part)))}

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from ....module_utils._data.errors import NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Inventory
-from .claims import Claim, Claimed, describe_claims, guard_consumers, plan_claims, settle
+from .claims import Claim, Claimed, describe_claims, guard_consumers, plan_claims, settle, with_room
+from .expired import are_used_by, read_expired
 from .guards import guard_providers
 from .import_world import ensure_names
 from .providers import write_inventories
@@ -57,7 +58,13 @@ def reshape(
         raise NoSolution(says, {"unknown_providers": unknown})
     plan = plan_claims(connection, claims, generations)
     ensure_names(connection, resource_classes, {name for wanted in inventories.values() for name in wanted})
-    consumers = guard_consumers(connection, plan.needed)
+    dropped = {
+        (provider.id, name) for reference, provider in stored.items() for name in provider.inventories.keys() - inventories[reference]
+    }
+    numbers = {number for number, _name in dropped}
+    expired = read_expired(connection, plan.now, numbers) if numbers else []
+    plan = with_room(connection, plan.with_ended(are_used_by(expired, dropped)))
+    consumers = guard_consumers(connection, plan.needed, plan.now)
     differing = {provider.id for name, provider in stored.items() if _present(provider) != inventories[name]}
     guard_providers(connection, {**{number: plan.expected.get(number) for number in differing}, **plan.providers})
     widened = [

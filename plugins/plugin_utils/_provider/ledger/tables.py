@@ -140,6 +140,9 @@ consumers = sa.Table(
     sa.Column("name", sa.String(LONGEST_PROVIDER_NAME)),
     # 1 where the consumer has given everything back; its row stays, so that its generation never goes back.
     sa.Column("released", sa.SmallInteger, nullable=False, server_default="0"),
+    # Seconds since 1970 by the database's clock; a claim without an end has no `expires_at`.
+    sa.Column("claimed_at", sa.BigInteger),
+    sa.Column("expires_at", sa.BigInteger, index=True),
     # In a unique index, databases take no two NULLs for equal.
     sa.Column("scope", sa.String(LONGEST_NAME), sa.Computed("coalesce(project, '')")),
     sa.Index("ix_consumers_by_name", "name", "scope", unique=True),

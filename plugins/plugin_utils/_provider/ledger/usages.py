@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from ..._common.libraries import sa
 from ..world.names import canonical_uuid
+from .clock import sql_now
 from .plain import plain_usage
 from .read import batches
 from .statements import among, select_rows
@@ -18,13 +19,22 @@ from .statements import among, select_rows
 Usages = Mapping[str, Mapping[str, int]]
 """{class: {capacity, used, free}}, in the order of the classes' names."""
 
+_EXPIRED = (
+    "LEFT JOIN (SELECT a.provider_id, a.resource_class, SUM(a.used) AS used FROM consumers c JOIN allocations a ON a.consumer_id = c.id "
+    "WHERE c.expires_at <= {now} GROUP BY a.provider_id, a.resource_class) e "
+    "ON e.provider_id = i.provider_id AND e.resource_class = i.resource_class"
+)
+"""What consumers have whose lease has ended, which counts as free."""
 _OF_PROVIDERS = (
-    "SELECT p.uuid, p.name, i.resource_class, i.capacity, i.used "
-    "FROM resource_providers p LEFT JOIN inventories i ON i.provider_id = p.id WHERE p.uuid IN ({}) OR p.name IN ({})"
+    "SELECT p.uuid, p.name, i.resource_class, i.capacity, i.used - COALESCE(e.used, 0) "
+    f"FROM resource_providers p LEFT JOIN inventories i ON i.provider_id = p.id {_EXPIRED} "
+    "WHERE p.uuid IN ({uuids}) OR p.name IN ({names})"
 )
 _OF_ALL = (
-    "SELECT resource_class, SUM(1.0 * capacity), SUM(used), SUM(CASE WHEN used < capacity THEN 1.0 * capacity - used ELSE 0 END) "
-    "FROM inventories GROUP BY resource_class"
+    "SELECT u.resource_class, SUM(1.0 * u.capacity), SUM(u.used), "
+    "SUM(CASE WHEN u.used < u.capacity THEN 1.0 * u.capacity - u.used ELSE 0 END) "
+    f"FROM (SELECT i.resource_class, i.capacity, i.used - COALESCE(e.used, 0) AS used FROM inventories i {_EXPIRED}) u "
+    "GROUP BY u.resource_class"
 )
 
 
@@ -35,11 +45,11 @@ def read_usages(connection: sa.Connection, references: Iterable[str]) -> dict[st
     uuids: dict[str, str] = {}
     for part in batches(wanted):
         given, named = among([canonical_uuid(reference) for reference in part]), among(part)
-        text = _OF_PROVIDERS.format(given.slots, named.slots)
+        text = _OF_PROVIDERS.format(now=sql_now(connection), uuids=given.slots, names=named.slots)
         for uuid, name, resource_class, capacity, used in select_rows(connection, text, (*given.values, *named.values)):
             uuids[name] = uuid
             # A provider without inventories has one row, of no class.
-            by_uuid[uuid].update({} if resource_class is None else {resource_class: plain_usage(capacity, used)})
+            by_uuid[uuid].update({} if resource_class is None else {resource_class: plain_usage(capacity, int(used))})
     meant = {reference: uuids.get(reference) or canonical_uuid(reference) for reference in wanted}
     return {reference: dict(sorted(by_uuid[uuid].items())) for reference, uuid in meant.items() if uuid in by_uuid}
 
@@ -49,5 +59,5 @@ def read_total_usages(connection: sa.Connection) -> Usages:
     # Databases give sums of whole numbers as decimal ones, but for SQLite, which fails beyond 2**63 unless it may be less exact.
     return {
         name: {"capacity": int(capacity), "used": int(used), "free": int(free)}
-        for name, capacity, used, free in sorted(select_rows(connection, _OF_ALL))
+        for name, capacity, used, free in sorted(select_rows(connection, _OF_ALL.format(now=sql_now(connection))))
     }

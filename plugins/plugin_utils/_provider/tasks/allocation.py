@@ -154,7 +154,7 @@ def _seen_at(index: Index, position: int) -> Seen:
     )
 
 
-_OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation", "take_over")
+_OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation", "take_over", "lease")
 
 
 def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
@@ -221,6 +221,8 @@ def _parse_claims(arguments: Mapping[str, t.Any]) -> list[Claim]:
         entries = [{**own, **(entry if isinstance(entry, Mapping) else {"consumer": entry})} for entry in arguments["consumers"]]
     claims = parse_claims(entries, "consumers[{}]" if several else "")
     if arguments["state"] == "absent":
+        if any(claim.lease is not None for claim in claims):
+            raise InputError([Mistake("lease", "only applies to state present")])
         return [replace(claim, amounts={}) for claim in claims]
     empty = [number for number, claim in enumerate(claims) if not claim.amounts and not (several and _gives_back(entries[number]))]
     if empty:

@@ -23,6 +23,7 @@ from ..candidates.preferred import Ranked, find_preferred
 from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
+from ..ledger.clock import read_now
 from ..ledger.neighbours import at_neighbours, at_neighbours_in
 from ..ledger.open import open_ledger
 from ..ledger.read import (
@@ -165,9 +166,10 @@ def _explain_in_database(asker: Asker, request: Request, have: int, *, truncated
         names = {reference: name for reference, (_number, _uuid, name) in read_identities(connection, trees).items()}
         named = with_names(request, read_aggregate_names(connection), names)
         return explain_from_indexes(asker, named, have, truncated=truncated)
-    world = read_world(connection)
+    now = read_now(connection)
+    world = read_world(connection, now)
     others = {uuid: held for uuid, held in world.allocations.items() if holding is None or uuid != holding.consumer.uuid}
-    owners = read_consumers(connection, others)
+    owners = read_consumers(connection, others, now)
     return _explain(build_index(replace(world, allocations=others)), replace(world, allocations=others), request, have, owners)
 
 

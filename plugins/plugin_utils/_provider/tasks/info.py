@@ -19,6 +19,7 @@ from ..._common.libraries import sa
 from ..._common.table import table
 from ..feasible.matching import read_matching
 from ..ledger.audit import audit
+from ..ledger.clock import read_now, shown_time
 from ..ledger.deadline import DEFAULT_TIMEOUT
 from ..ledger.inventories import MOST_SHOWN
 from ..ledger.open import Ledger, open_ledger
@@ -99,18 +100,19 @@ def run_provider_info(arguments: Mapping[str, t.Any], *, rehearsal: Path | None 
 
 def _read(connection: sa.Connection, wanted: Sequence[str] | None, matching: t.Any) -> tuple[World, dict[str, Consumer], set[str] | None]:
     """Return the world of what is asked for, its consumers, and the UUIDs of the providers to show; None for all of that world."""
+    now = read_now(connection)
     if matching is None and wanted is None:
-        return read_world(connection), read_consumers(connection), None
+        return read_world(connection, now), read_consumers(connection, now=now), None
     if matching is None:
-        world = read_trees(connection, wanted or ())
-        return world, read_consumers(connection, world.allocations), None
+        world = read_trees(connection, wanted or (), now)
+        return world, read_consumers(connection, world.allocations, now), None
     group = parse_group(matching, "matching", read_known_names(connection))
     refuse_unknown_trees_in_database(connection, [("matching", group)])
-    numbers = read_matching(connection, group)
+    numbers = read_matching(connection, group, now)
     if wanted is not None:
         numbers &= read_tree_numbers(connection, {number for number, _uuid in read_numbers(connection, wanted).values()})
-    world = read_trees_of(connection, numbers)
-    return world, read_consumers(connection, world.allocations), read_uuids(connection, numbers)
+    world = read_trees_of(connection, numbers, now)
+    return world, read_consumers(connection, world.allocations, now), read_uuids(connection, numbers)
 
 
 def _only(world: World, chosen: Collection[str]) -> World:
@@ -195,7 +197,7 @@ def describe_providers(
 def _claim(consumer: Consumer, held: Allocations) -> Plain:
     """Return what a consumer has as provider_allocation claims it."""
     owner = {"project": consumer.project, "user": consumer.user, "consumer_type": consumer.type}
-    named = {key: value for key, value in owner.items() if value is not None}
+    named = {key: value for key, value in {**owner, "lease": shown_time(consumer.expires_at)}.items() if value is not None}
     return {"consumer": consumer.label, "allocations": plain_allocations(held), **named}
 
 

@@ -80,7 +80,17 @@ def task_ledger(
     if arguments["world"] is not None:
         with ledger_of(parse_world(arguments["world"]), policy) as ledger:
             yield ledger
-    elif dry_run and rehearsal is not None:
+    else:
+        with kept_ledger(arguments, dry_run=dry_run, policy=policy, rehearsal=rehearsal) as ledger:
+            yield ledger
+
+
+@contextmanager
+def kept_ledger(
+    arguments: Mapping[str, t.Any], *, dry_run: bool, policy: RetryPolicy = PATIENT, rehearsal: Path | None = None
+) -> Iterator[Ledger]:
+    """Open the database that a task names."""
+    if dry_run and rehearsal is not None:
         with open_ledger(rehearse(arguments["database"], rehearsal, timeout_of(arguments)), policy) as ledger:
             yield ledger
     else:

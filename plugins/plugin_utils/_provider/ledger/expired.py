@@ -1,0 +1,66 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Consumers whose lease has ended: they hold nothing, whether anybody has taken their allocations back yet or not.
+
+No daemon does that. Their rows stay, and are counted as used, until a transaction that needs their room releases them, or provider_reap
+does. Whoever releases one guards it with the generation that was read, so that of two who want its room one begins anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+from ..._common.libraries import sa
+from .read import Holding, StoredInventory, batches, read_holdings
+from .statements import select_rows
+
+Key = tuple[int, str]
+"""A provider's number and a class."""
+
+_AMOUNTS = (
+    "SELECT a.provider_id, a.resource_class, SUM(a.used) FROM consumers c JOIN allocations a ON a.consumer_id = c.id "
+    "WHERE c.expires_at <= {now} GROUP BY a.provider_id, a.resource_class"
+)
+_HOLDERS = "SELECT DISTINCT c.uuid, c.expires_at FROM consumers c JOIN allocations a ON a.consumer_id = c.id WHERE c.expires_at <= {now}"
+
+
+def expired_amounts(connection: sa.Connection, now: int) -> dict[Key, int]:
+    """Return what counts as free although it is in use, by provider's number and class."""
+    return {(number, name): int(used) for number, name, used in select_rows(connection, _AMOUNTS.format(now=now))}
+
+
+def read_expired(connection: sa.Connection, now: int, numbers: Iterable[int] | None = None) -> list[Holding]:
+    """Return the expired consumers, or those that have something of some providers, the one that expired first before the others."""
+    text = _HOLDERS.format(now=now)
+    parts = [""] if numbers is None else [f" AND a.provider_id IN ({', '.join(map(str, part))})" for part in batches(numbers)]
+    found = {uuid: expires for part in parts for uuid, expires in select_rows(connection, text + part)}
+    holdings = read_holdings(connection, found)
+    return [holdings[uuid] for uuid in sorted(found, key=lambda uuid: (found[uuid], uuid)) if holdings[uuid].is_expired]
+
+
+def choose_expired(holdings: Iterable[Holding], lacking: Mapping[Key, int]) -> list[Holding]:
+    """Return the first expired consumers that together have what inventories lack, and none that has nothing of it."""
+    left = Counter(lacking)
+    chosen = []
+    for holding in holdings:
+        if any(left[key] > 0 for key in holding.amounts):
+            chosen.append(holding)
+            left.subtract(holding.amounts)
+    return chosen
+
+
+def lacking_room(growth: Mapping[Key, int], stocks: Mapping[Key, StoredInventory]) -> dict[Key, int]:
+    """Return how much inventories lack of what they are asked for."""
+    return {
+        key: more - (stocks[key].inventory.capacity - stocks[key].used)
+        for key, more in growth.items()
+        if more > 0 and key in stocks and stocks[key].used + more > stocks[key].inventory.capacity
+    }
+
+
+def are_used_by(holdings: Iterable[Holding], keys: Collection[Key]) -> list[Holding]:
+    """Return the consumers that have something of some inventories."""
+    return [holding for holding in holdings if not holding.amounts.keys().isdisjoint(keys)]

@@ -1,0 +1,23 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Time that passes without waiting: all times that a ledger holds are moved into the past."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import metadata
+
+TIMES = {("consumers", "claimed_at"), ("consumers", "expires_at")}
+
+
+def pass_time(ledger, seconds):
+    """Let so many seconds pass in a ledger."""
+
+    def move(connection):
+        for table, column in TIMES:
+            held = metadata.tables[table].c[column]
+            connection.execute(sa.update(metadata.tables[table]).where(held.is_not(None)).values({column: held - seconds}))
+
+    ledger.write(move)
