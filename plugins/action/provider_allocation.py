@@ -13,6 +13,13 @@ from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
 from ..plugin_utils._provider.tasks.allocation import run_provider_allocation
 
+_REQUEST: Mapping[str, t.Any] = {
+    "type": "dict",
+    "options": REQUEST_ARGUMENTS,
+    "mutually_exclusive": REQUEST_EXCLUSIVE,
+    "required_one_of": [REQUEST_NEEDS],
+}
+
 
 class ActionModule(PlanningAction):
     """provider_allocation: what consumers have, in the ledger."""
@@ -22,12 +29,22 @@ class ActionModule(PlanningAction):
         "consumer": {"type": "str"},
         "allocations": {"type": "dict"},
         "candidates": {"type": "list", "elements": "dict"},
-        "request": {
-            "type": "dict",
-            "options": REQUEST_ARGUMENTS,
-            "mutually_exclusive": REQUEST_EXCLUSIVE,
-            "required_one_of": [REQUEST_NEEDS],
+        "request": _REQUEST,
+        "requests": {
+            "type": "list",
+            "elements": "dict",
+            "options": {
+                "consumer": {"type": "str", "required": True},
+                "request": {**_REQUEST, "required": True},
+                "project": {"type": "str"},
+                "user": {"type": "str"},
+                "consumer_type": {"type": "str"},
+                "take_over": {"type": "bool"},
+                "lease": {"type": "str"},
+            },
         },
+        "all_or_nothing": {"type": "bool", "default": False},
+        "gang": {"type": "dict"},
         "consumers": {"type": "list", "elements": "raw"},
         "inventories": {"type": "dict"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -43,16 +60,21 @@ class ActionModule(PlanningAction):
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
         "mutually_exclusive": [
             *DATABASE_EXCLUSIVE,
-            ("consumer", "consumers"),
-            ("consumer_generation", "consumers"),
-            ("allocations", "candidates", "request", "consumers"),
+            ("consumer", "consumers", "requests"),
+            ("consumer_generation", "consumers", "requests"),
+            ("allocations", "candidates", "request", "requests", "consumers"),
+            ("requests", "inventories"),
+            ("requests", "generations"),
             ("request", "inventories"),
             ("request", "generations"),
             ("candidates", "inventories"),
             ("candidates", "generations"),
         ],
-        "required_one_of": [("consumer", "consumers", "inventories")],
-        "required_by": {"allocations": "consumer", "candidates": "consumer", "request": "consumer", "consumer_generation": "consumer"},
+        "required_one_of": [("consumer", "consumers", "requests", "inventories")],
+        "required_by": {
+            "gang": "requests",
+            **dict.fromkeys(("allocations", "candidates", "request", "consumer_generation"), "consumer"),
+        },
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -31,7 +31,7 @@ options:
       - A name is unique in its O(project). Its UUID is the same everywhere. P(ansible.builtin.to_uuid#filter) computes it of the name,
         or, where the consumer is claimed for a project, of the project, a newline and the name. Results show both.
       - If neither O(project) nor O(user) is given, a name stands for the only consumer of that name.
-      - One of O(consumer), O(consumers) and O(inventories) is required.
+      - One of O(consumer), O(consumers), O(requests) and O(inventories) is required.
     type: str
   allocations:
     description:
@@ -55,6 +55,31 @@ options:
         allocations count as free, since it gives them back.
       - A candidate is skipped if its providers, or their roots, have changed their traits, aggregates or parents since it was found.
       - Mutually exclusive with O(allocations), O(candidates), O(consumers), O(inventories) and O(generations).
+    type: dict
+  requests:
+    description:
+      - Several consumers, each with what it needs, as a mapping with O(consumer) and O(request), and with O(project), O(user),
+        O(consumer_type), O(take_over) and O(lease) where these are not those of the task.
+      - All of them are placed first, one after the other, each as if those before it had claimed their places. One transaction then claims
+        for all of them. If other writers have taken a place meanwhile, all are placed again.
+      - A consumer that finds no place is in RV(refused), and the others are placed, unless O(all_or_nothing) or O(gang) is given.
+      - What a consumer gives back because it moves is free for itself, and for others after the task.
+      - C(not_with) and C(with) of a request may name other consumers of the list. Then they hold for both.
+      - Mutually exclusive with all other options that say what consumers have.
+    type: list
+    elements: dict
+  all_or_nothing:
+    description:
+      - Whether O(requests) are placed all together or not at all.
+      - If one after the other finds no room for all of up to 200 requests, up to 200000 other ways are tried.
+    type: bool
+    default: false
+  gang:
+    description:
+      - What holds for all O(requests) together. They are placed all together, or not at all.
+      - "C(within: aggregate) has all roots in one aggregate, such as a rack. C(aggregates) lists the ones to try, by name or UUID, best
+        first. By default all are tried. The one where most consumers are already comes first, and then the one with the fewest roots."
+      - "C(apart: root) has no two of them on one root, C(apart: provider) on one provider that is not shared."
     type: dict
   consumers:
     description:
@@ -228,6 +253,23 @@ EXAMPLES = r"""
             VCPU: 1
       not_with:
         - vm3
+
+- name: Place the workers of a job in one rack, each on a host of its own, or none of them
+  bareon.allocator.provider_allocation:
+    requests:
+      - consumer: worker1
+        request: &worker
+          groups:
+            "":
+              resources:
+                VCPU: 1
+          root_required: [CUSTOM_WORKERS]
+      - consumer: worker2
+        request: *worker
+    project: simulation
+    gang:
+      within: aggregate
+      apart: root
 """
 
 RETURN = r"""
@@ -258,11 +300,26 @@ alternative:
   description: The number of the request of C(one_of) that was satisfied, from 0.
   returned: with O(request) that has C(one_of)
   type: int
-refused:
-  description: Why each of the candidates before that one could not be had.
-  returned: with O(candidates) or O(request)
+placed:
+  description:
+    - The requests that are satisfied, each with C(index) (its number in O(requests)), C(consumer) (a UUID), C(name), C(allocations),
+      C(mappings), and C(alternative) where it has C(one_of).
+  returned: with O(requests)
   type: list
-  elements: str
+  elements: dict
+aggregate:
+  description: The name or the UUID of the aggregate in which all of them are.
+  returned: with O(gang) that has C(within)
+  type: str
+refused:
+  description:
+    - Why each of the candidates before that one could not be had.
+    - With O(requests), those that are not satisfied, each with C(index), C(consumer), C(name), C(says), and C(why) as
+      M(bareon.allocator.provider_candidates) returns it. C(why) is looked for of three kinds of requests. It is missing where the requests
+      before took all that would fit.
+  returned: with O(candidates), O(request) or O(requests)
+  type: list
+  elements: raw
 inventories:
   description: The inventories that were changed along, by provider's UUID.
   returned: with O(inventories)
@@ -295,6 +352,8 @@ conflict:
     - C(owners) lists consumers that belong to others, with C(consumer), C(name), C(project) and C(user). C(consumers) are the UUIDs of
       consumers with the same name.
     - C(why) has the reasons why a request has no candidates, as M(bareon.allocator.provider_candidates) returns them.
+    - With O(all_or_nothing) or O(gang), C(refused) are the requests without a place, as RV(refused) has them, C(fits) is how many of them
+      have room together, and C(nearest) the aggregate that comes nearest, with C(aggregate), C(name) and C(fits).
     - C(attempts) says how often the transaction lost a race.
   returned: failure, when the input is sound
   type: dict

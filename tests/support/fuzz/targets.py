@@ -264,6 +264,22 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
             {"database": database, "consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "retries": 1},
             {"database": database, "consumer": UUID, "request": REQUEST, "retries": 1, "timeout": 5},
             {"database": database, "consumer": UUID, "request": {"one_of": [REQUEST], **WISHES}, "retries": 1, "timeout": 5},
+            {
+                "database": database,
+                "requests": [
+                    {"consumer": "a", "request": REQUEST, "project": "p"},
+                    {"consumer": "b", "request": {"query": "resources=VCPU:1"}},
+                ],
+                "gang": {"within": "aggregate", "apart": "provider", "aggregates": [UUID]},
+                "retries": 1,
+                "timeout": 5,
+            },
+            {
+                "database": database,
+                "requests": [{"consumer": "c", "request": REQUEST, "lease": "7d"}],
+                "all_or_nothing": False,
+                "timeout": 5,
+            },
             {"database": database, "consumers": [{"consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "lease": "2h"}]},
         ],
         "provider_reap": [{"database": database, "timeout": 5}],

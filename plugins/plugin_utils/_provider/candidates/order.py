@@ -33,8 +33,13 @@ def ordered_trees(levels: LevelsOfTrees, order: str) -> list[int]:
 
 def share_order(shares: npt.NDArray[np.float64], order: str) -> npt.NDArray[np.int64]:
     """Return the places of shares as spread or pack wants them; equal ones stay as they stand."""
+    return np.argsort(share_key(shares, order), kind="stable")
+
+
+def share_key(shares: npt.NDArray[np.float64], order: str) -> npt.NDArray[np.float64]:
+    """Return what shares are sorted by as spread or pack wants them."""
     key = np.floor(shares * _SHARES_TOLD_APART + 0.5)
-    return np.argsort(key if order == "spread" else -key, kind="stable")
+    return key if order == "spread" else -key
 
 
 def option_key(index: Index, column: Column, order: str) -> Callable[[int], float] | None:

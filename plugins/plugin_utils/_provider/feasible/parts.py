@@ -34,32 +34,27 @@ Held = Mapping[tuple[int, str], int]
 
 @dataclass(frozen=True)
 class Asker:
-    """Finds candidates in a database, in one read transaction; what `holding` has, or a consumer whose lease has ended, counts as free."""
+    """Finds candidates in a database, in one read transaction; what `holding` has, or a consumer whose lease has ended, counts as free.
+
+    `taken` is not free although it is not in use yet.
+    """
 
     connection: sa.Connection
     holding: Holding | None = None
     counts: Counts = field(default_factory=dict, compare=False)
+    taken: Held = field(default_factory=dict, compare=False)
 
     def find(self, request: Request, options: SearchOptions) -> Answer:
         """Return what find_candidates would return of the whole world."""
         return find_in_parts(partial(self._parts, request, options.order), request, options)
 
     def _parts(self, request: Request, order: str, candidates: Sized) -> Iterator[Part]:
-        held = self._free
-        kept = self._roots_of({number for number, _name in held})
-        criteria = make_criteria(request, self._trees(request), kept, self._sharing(kept), self._named_roots(request))
-        finder = Finder(self.connection, criteria, self.counts)
+        held, finder = self.free, self.finder(request)
         asked: Counter[str] = Counter()
         for group in request.groups:
             for name, amount in group.resources:
                 asked[name] += amount
-        if order == "none":
-            found = finder.by_name(request.limit)
-        else:
-            of_trees: Counter[tuple[int, str]] = Counter()
-            for (number, name), amount in held.items():
-                of_trees[kept[number], name] += amount
-            found = finder.by_share(asked, of_trees, order)
+        found = finder.by_name(request.limit) if order == "none" else finder.by_share(asked, self.free_by_root, order)
         limit = _MOST_TREES if request.limit is None else request.limit
         # To spread takes one candidate of each tree, so that as many trees are needed.
         size = _within(limit if request.limit is None or order == "spread" else limit // _STEPS)
@@ -78,13 +73,34 @@ class Asker:
             yield read_part(self.connection, waiting, asked, held, shares=finder.shares)
 
     @cached_property
-    def _free(self) -> Held:
+    def free(self) -> Held:
+        """What counts as free although it is in use; a negative amount is in use by others whose claims are yet to be made."""
         now = read_now(self.connection)
         free = Counter(expired_amounts(self.connection, now))
         ends = self.holding.consumer.expires_at if self.holding else None
         # One that has expired is among the others.
         free.update(self.holding.amounts if self.holding and (ends is None or ends > now) else {})
+        free.subtract(self.taken)
         return free
+
+    @cached_property
+    def roots_of_free(self) -> dict[int, int]:
+        """The providers of which something counts as free, each with its root."""
+        return self._roots_of({number for number, _name in self.free})
+
+    @cached_property
+    def free_by_root(self) -> Counter[tuple[int, str]]:
+        """What counts as free, by the number of a tree's root and class."""
+        of_trees: Counter[tuple[int, str]] = Counter()
+        for (number, name), amount in self.free.items():
+            of_trees[self.roots_of_free[number], name] += amount
+        return of_trees
+
+    def finder(self, request: Request) -> Finder:
+        """Return what finds the roots of the trees that may satisfy a request."""
+        kept = self.roots_of_free
+        criteria = make_criteria(request, self._trees(request), kept, self._sharing(kept), self._named_roots(request))
+        return Finder(self.connection, criteria, self.counts)
 
     def _trees(self, request: Request) -> dict[str, int]:
         """Return the numbers of the roots of the trees that in_tree names."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
-from ..._common.libraries import np, sa
+from ..._common.libraries import np, npt, sa
 from ..candidates.order import share_order
 from .criteria import Atom, Criteria, Criterion, Sql, conjunction, numbers_in, rows
 
@@ -72,11 +72,15 @@ class Finder:
     def by_share(self, asked: dict[str, int], kept: dict[tuple[int, str], int], order: str) -> Iterator[list[int]]:
         """Yield all roots at once, those first of which the least (spread) or the most (pack) will be in use.
 
-        `asked` are amounts by class, `kept` what counts as free by root and class. The arithmetic is that of a search of the whole world.
+        `asked` are amounts by class, `kept` what counts as free by root and class.
         """
+        found, shares = self.with_shares(asked, kept)
+        if found:
+            yield np.array(found)[share_order(shares, order)].tolist()
+
+    def with_shares(self, asked: dict[str, int], kept: dict[tuple[int, str], int]) -> tuple[list[int], npt.NDArray[np.float64]]:
+        """Return all roots by name, and which share of each will be in use; the arithmetic is that of a search of the whole world."""
         found = self._by_name(self._complete(None) or [], "")
-        if not found:
-            return
         places = {number: place for place, number in enumerate(found)}
         total, kinds = np.zeros(len(found)), np.zeros(len(found))
         for name, amount in sorted(asked.items()):
@@ -95,8 +99,7 @@ class Finder:
             has = capacity > 0
             total[has] += (used[has] + amount) / capacity[has]
             kinds += has
-        shares = np.divide(total, kinds, out=np.zeros(len(found)), where=kinds > 0)
-        yield np.array(found)[share_order(shares, order)].tolist()
+        return found, np.divide(total, kinds, out=np.zeros(len(found)), where=kinds > 0)
 
     @property
     def _trees(self) -> Collection[int] | None:

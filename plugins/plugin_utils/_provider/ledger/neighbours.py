@@ -29,9 +29,14 @@ def at_neighbours(connection: sa.Connection, request: Request, project: str | No
     """
     if not request.near and not request.away:
         return request
-    references = sorted({*request.near, *request.away})
-    uuids = dict(zip(references, find_consumers(connection, [_asked(reference, project) for reference in references]), strict=True))
+    uuids = consumers_called(connection, {*request.near, *request.away}, project)
     return with_roots(request, uuids, read_roots_of_consumers(connection, uuids.values()), own)
+
+
+def consumers_called(connection: sa.Connection, references: Collection[str], project: str | None) -> dict[str, str]:
+    """Return the UUIDs of consumers, by what they are called; one that is not there has that of its name. Raises NameNotUnique."""
+    ordered = sorted(references)
+    return dict(zip(ordered, find_consumers(connection, [_asked(reference, project) for reference in ordered]), strict=True))
 
 
 def at_neighbours_in(world: World, request: Request) -> Request:

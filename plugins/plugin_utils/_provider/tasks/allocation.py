@@ -17,13 +17,12 @@ from ....module_utils._data.errors import InputError, Mistake, Mistakes, NoSolut
 from ....module_utils._data.kinds import refuse_less
 from ..._common.libraries import sa
 from ..candidates.held import held_candidate
-from ..candidates.index import Index
 from ..candidates.preferred import Ranked, find_preferred
 from ..candidates.write import Candidate
 from ..feasible.parts import Asker
 from ..ledger.at_once import make_claims
 from ..ledger.claim_first import Chosen, NoneLeft, claim_first, claim_held_or_first
-from ..ledger.claims import Claim, Seen, read_own_holding
+from ..ledger.claims import Claim, read_own_holding
 from ..ledger.neighbours import at_neighbours
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
@@ -33,6 +32,7 @@ from ..ledger.reshape import Reshaped, reshape
 from ..ledger.retry import RetryPolicy
 from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
+from .batch import parse_batch, place_batch
 from .candidates import (
     explain_ranked,
     parse_request,
@@ -43,6 +43,7 @@ from .candidates import (
 )
 from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
+from .seen import seen_by
 
 _TRIED_AT_ONCE = 8
 """How many candidates are tried before the ledger is read again: as many as the trees that are loaded first have, mostly."""
@@ -72,7 +73,7 @@ def place(ledger: Ledger, claim: Claim, request: Mapping[str, t.Any]) -> Placed:
         ranked = ledger.read(partial(_look, claim=claim, request=request))
         found = ranked.answer.candidates
         claims = (
-            replace(claim, amounts=candidate["allocations"], seen=_seen(index, root, candidate))
+            replace(claim, amounts=candidate["allocations"], seen=seen_by(index, root, candidate))
             for candidate, (index, root) in zip(found, ranked.answer.anchors, strict=True)
         )
         try:
@@ -139,21 +140,6 @@ def _inside_request() -> Iterator[None]:
         raise InputError(Mistake(f"request.{mistake.place}", mistake.says) for mistake in error.mistakes) from None
 
 
-def _seen(index: Index, root: int, candidate: Candidate) -> list[Seen]:
-    """Return the candidate's providers, the roots of their trees, and the root that it is a candidate of, as they are in the index."""
-    positions = {root} | {index.positions[uuid] for found in candidate["mappings"].values() for uuid in found}
-    positions.update(index.root[sorted(positions)].tolist())
-    return [_seen_at(index, position) for position in sorted(positions)]
-
-
-def _seen_at(index: Index, position: int) -> Seen:
-    provider = index.providers[position]
-    above = tuple(index.uuids[place] for place in index.ancestors(position))
-    return Seen(
-        provider.key, provider.uuid, provider.name, provider.generation, above, index.traits_of(position), index.aggregates_of(position)
-    )
-
-
 _OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation", "take_over", "lease")
 
 
@@ -167,8 +153,12 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, re
     mistakes.check()
     policy = RetryPolicy(retries=arguments["retries"])
     generations = parse_generations(arguments["generations"] or {}, "generations")
-    if arguments["candidates"] is not None:
-        wanted: t.Callable[[Ledger], Plain] = partial(_choose, candidates=_parse_candidates(arguments))
+    if arguments["requests"] is not None:
+        _refuse_absent(arguments, "requests")
+        own = {key: arguments[key] for key in ("project", "user", "consumer_type", "take_over", "lease") if arguments[key] is not None}
+        wanted: t.Callable[[Ledger], Plain] = partial(place_batch, batch=parse_batch(arguments, own))
+    elif arguments["candidates"] is not None:
+        wanted = partial(_choose, candidates=_parse_candidates(arguments))
     elif arguments["request"] is not None:
         wanted = partial(_place, claim=_parse_placed(arguments), request=arguments["request"])
     elif arguments["inventories"] is not None:
