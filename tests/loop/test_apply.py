@@ -181,6 +181,36 @@ def test_a_plan_is_kept_reviewed_and_carried_out_as_it_is(bed):
     assert (again.changed, again.failed) == (0, 0), again.text
 
 
+def test_the_layout_that_is_there_is_a_schema(bed):
+    assert bed.apply().failed == 0
+    before = [first_bytes(disk) for disk in bed.disks]
+    read = ad_hoc("disk_layout_info", {"disks": bed.disks}, bed.folder)
+    assert (read["changed"], read["steps"]) == (False, [])
+    assert sorted(parted["name"] for parted in read["schema"]["parteds"]) == sorted(bed.disks)
+    assert {found["type"] for found in read["filesystems"]} >= {"ext4", "xfs"}
+    again = ad_hoc("disk_layout", {"schema": read["schema"]}, bed.folder)
+    assert (again["changed"], again["steps"]) == (False, [])
+    assert [first_bytes(disk) for disk in bed.disks] == before
+    assert "/dev/nothing" in ad_hoc("disk_layout_info", {"disks": ["/dev/nothing"]}, bed.folder)["msg"]
+    assert "wipe" in ad_hoc("disk_layout_info", {"wipe": bed.disks}, bed.folder)["msg"]
+
+
+def first_bytes(disk: str) -> bytes:
+    with pathlib.Path(disk).open("rb") as file:
+        return file.read(2 * MIB)
+
+
+def ad_hoc(module: str, options: Plain, folder: pathlib.Path) -> Plain:
+    """Return the result of a module on this machine, as one task of a person who needs no playbook."""
+    environment = {**os.environ, "ANSIBLE_HOME": str(folder), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true"}
+    environment |= {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"), "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.oneline"}
+    command = [sys.executable, "-m", "ansible", "adhoc", "--inventory", "localhost,", "--connection", "local", "localhost"]
+    python = ["--extra-vars", f"ansible_python_interpreter={sys.executable}"]
+    words = [*command, *python, "--module-name", f"bareon.allocator.{module}", "--args", json.dumps(options)]
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return t.cast("Plain", json.loads(done.stdout[done.stdout.index("{") :]))
+
+
 def test_a_new_system_is_mounted_though_a_cut_left_an_ext4_half_grown(bed):
     assert bed.apply().failed == 0
     device = mounts(bed.target)[str(bed.target)][1]

@@ -54,7 +54,9 @@ def main() -> None:
     plan = plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint)
     if plan.refusals:
         module.fail_json(msg="; ".join(plan.refusals))
-    module.exit_json(schema=params["schema"], **as_result(Report(present, pending=plan.steps), request, check_mode=True))
+    module.exit_json(
+        schema=params["schema"], **as_result(Report(present, pending=plan.steps), request, check_mode=True, shows_diff=module._diff)
+    )
 
 
 if __name__ == "__main__":
