@@ -31,5 +31,5 @@ class ActionModule(HostAction):
         result = super().run(tmp, task_vars)
         return {key: value for key, value in result.items() if key not in _CHANGING} | {"changed": False}
 
-    def _execute_module(self, module_name: str | None = None, **options: t.Any) -> dict[str, t.Any]:
-        return t.cast("dict[str, t.Any]", super()._execute_module(module_name=module_name or _MODULE, **options))
+    def _execute_module(self, module_name: str | None = None, *arguments: t.Any, **options: t.Any) -> dict[str, t.Any]:
+        return t.cast("dict[str, t.Any]", super()._execute_module(module_name or _MODULE, *arguments, **options))

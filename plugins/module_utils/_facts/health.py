@@ -45,7 +45,7 @@ def _of_nvme(outcome: t.Optional[Outcome]) -> t.Optional[Health]:
     if not _is_whole(warning):
         return None
     kelvin = log.get("temperature")
-    celsius = kelvin - _KELVIN if _is_whole(kelvin) and kelvin > _HOTTEST else kelvin
+    celsius = kelvin - _KELVIN if isinstance(kelvin, int) and kelvin > _HOTTEST else kelvin
     wear = log.get("percent_used", log.get("percentage_used"))
     return _health(warning == 0, wear, celsius, "nvme")
 

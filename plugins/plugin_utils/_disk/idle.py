@@ -103,7 +103,7 @@ def _shape(disks: Sequence[Disk]) -> Plain:
         return {"type": "raid", "level": "raid10", "legs": count - count % 2, "spares": count % 2}
     if count <= _WIDEST_ARRAY:
         return {"type": "raid", "level": "raid6", "legs": "all"}
-    return _ON_EACH
+    return dict(_ON_EACH)
 
 
 def _sources(everything: Sequence[Mapping[str, t.Any]]) -> list[_Source]:

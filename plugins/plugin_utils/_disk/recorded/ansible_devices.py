@@ -106,7 +106,7 @@ def _disk(name: str, values: Values, mounted: Container[str]) -> RecordedDisk:
     )
 
 
-def _links(about: Facts, kind: str) -> list[str]:
+def _links(about: Mapping[str, t.Any], kind: str) -> list[str]:
     """Return the links of a kind that a device or a partition has."""
     links = about.get("links")
     found = links.get(kind) if isinstance(links, Mapping) else None

@@ -145,8 +145,15 @@ def _stacked_disk(values: Values, under: Sequence[Values]) -> RecordedDisk:
         drives = tuple(names[0] if names else f"/dev/{member['name']}" for member, names in zip(under, drives_of([*map(_told, under)])))
         return replace(own, rotational=any(member["rota"] for member in under), drives=drives, stacked=True)
     more = {**own.more, "multipath": True, "path_devices": [f"/dev/{path['name']}" for path in under]}
-    blocks = {"logical_block": own.logical_block or first.logical_block, "physical_block": own.physical_block or first.physical_block}
-    return replace(first, dev=node, size=own.size, stacked=True, more=more, **blocks)
+    return replace(
+        first,
+        dev=node,
+        size=own.size,
+        stacked=True,
+        more=more,
+        logical_block=own.logical_block or first.logical_block,
+        physical_block=own.physical_block or first.physical_block,
+    )
 
 
 def _told(values: Values) -> Facts:
