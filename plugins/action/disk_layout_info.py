@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Mapping
 
 from ansible.errors import AnsibleActionFail
 
@@ -14,17 +15,18 @@ from ..plugin_utils._common.action import failure
 from ..plugin_utils._common.host_action import HostAction
 
 _MODULE = "bareon.allocator.disk_layout"
-_ARGUMENTS: dict[str, t.Any] = {"disks": {"type": "list", "elements": "str", "default": []}}
 _CHANGING = ("changed", "destroys", "destroys_digest")
 
 
 class ActionModule(HostAction):
     """disk_layout_info: the layout that is on the disks; nothing is changed."""
 
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {"disks": {"type": "list", "elements": "str", "default": []}}
+
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Return the layout as a schema, and what disk_layout would make of it."""
         try:
-            _validation, arguments = self.validate_argument_spec(argument_spec=_ARGUMENTS)
+            _validation, arguments = self.validate_argument_spec(argument_spec=dict(self.ARGUMENTS))
         except AnsibleActionFail as error:
             return failure(error.message)
         self._task.args = {"adopt": True, "disks": arguments["disks"]}

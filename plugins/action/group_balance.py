@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.parallel import solve_each
-from ..plugin_utils._group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
+from ..plugin_utils._group.arguments import (
+    BALANCING_ARGUMENTS,
+    CLUSTER_ARGUMENTS,
+    CLUSTER_CONSTRAINTS,
+    ONLY_ARGUMENTS,
+    PARALLEL_ARGUMENTS,
+    SCORE_ARGUMENTS,
+)
 from ..plugin_utils._group.tasks.balance import run_balance
 from ..plugin_utils._group.tasks.storages import run_storages
 
@@ -23,6 +30,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **ONLY_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **BALANCING_ARGUMENTS,
         **PARALLEL_ARGUMENTS,

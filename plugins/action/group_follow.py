@@ -17,7 +17,14 @@ from ..module_utils._data.containers import read_all
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.parallel import solve_each
-from ..plugin_utils._group.arguments import BALANCING_ARGUMENTS, CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
+from ..plugin_utils._group.arguments import (
+    BALANCING_ARGUMENTS,
+    CLUSTER_ARGUMENTS,
+    CLUSTER_CONSTRAINTS,
+    ONLY_ARGUMENTS,
+    PARALLEL_ARGUMENTS,
+    SCORE_ARGUMENTS,
+)
 from ..plugin_utils._group.follow.lock import take, this_run
 from ..plugin_utils._group.follow.record import Moment, read_record, record_to_plain, write_record
 from ..plugin_utils._group.tasks.follow import run_follow
@@ -28,6 +35,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **ONLY_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **BALANCING_ARGUMENTS,
         **PARALLEL_ARGUMENTS,

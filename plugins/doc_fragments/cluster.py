@@ -439,3 +439,26 @@ requirements:
   - proxmoxer >= 2.2 and requests >= 2.31 on the controller, for a source of type V(proxmox) with O(source.url)
   - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """
+
+    ONLY = r"""
+options:
+  only:
+    description:
+      - The instances that may move, each by any of the keys. All others keep their nodes, their mirrors and the storages of their disks, as
+        under a rule of the type C(ignore), and count as V(only) in RV(ignore:left_out). Default is all instances.
+      - A word that selects no instance is a mistake.
+    type: dict
+    suboptions:
+      instances:
+        description: Names of instances.
+        type: list
+        elements: str
+      tags:
+        description: Instances with one of these tags.
+        type: list
+        elements: str
+      pools:
+        description: Instances with a disk in one of these storage pools.
+        type: list
+        elements: str
+"""

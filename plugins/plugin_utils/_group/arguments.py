@@ -58,6 +58,9 @@ CLUSTER_CONSTRAINTS: Mapping[str, t.Any] = {
     "required_one_of": [("cluster", "source")],
 }
 SCORE_ARGUMENTS: Mapping[str, t.Any] = {"score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"}}
+ONLY_ARGUMENTS: Mapping[str, t.Any] = {
+    "only": {"type": "dict", "options": {key: {"type": "list", "elements": "str"} for key in ("instances", "tags", "pools")}},
+}
 PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {
     "workers": {"type": "int", "default": 0},
     "scheduler": {"type": "str"},
