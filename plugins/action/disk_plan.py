@@ -41,6 +41,7 @@ class ActionModule(PlanningAction):
         "unreachable": {"type": "str", "choices": ["skip", "fail"], "default": "skip"},
         "objective": {"type": "str", "choices": ["fair", "ordered"], "default": "fair"},
         "reserve": {"type": "raw", "default": 0},
+        "keep_existing": {"type": "bool", "default": False},
         "eligible": {"type": "list", "elements": "str", "choices": list(EligibleKind)},
         "plans_to": {"type": "path"},
     }
@@ -56,7 +57,8 @@ class ActionModule(PlanningAction):
         known = {"profile": profile} if arguments["profile"] is not None else {}
         idle = parse_idle(profile.get("idle")) if known else None
         shelf = Shelf(folder_of_run() / "bareon_disk_plan") if arguments["hosts"] is None else None
-        planner = Planner(profile["schema"], Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), eligible, idle, shelf)
+        objective, reserve, keep = Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), arguments["keep_existing"]
+        planner = Planner(profile["schema"], objective, reserve, eligible, idle, shelf, keep_existing=keep)
         if arguments["hosts"] is not None:
             # The inventory is no garbage, and to look for some in it again and again is a tenth of planning a fleet.
             gc.freeze()

@@ -223,8 +223,10 @@ options:
         elements: str
         default: []
       per_disk:
-        description: Makes one V(partition) on every disk that the space may use. Bounds apply to each of them.
-        type: bool
+        description:
+          - Makes one V(partition), or this number of them, on every disk that the space may use. Bounds apply to each of them.
+          - With O(schema[].apart_from) it is every disk but those on which these spaces lie, which take as few as they need.
+        type: raw
         default: false
       optional:
         description:
@@ -288,9 +290,29 @@ options:
             description: The path of the V(key_file) on the host. If there is no such file, it is made.
             type: str
       keep_data:
-        description: Keeps the partitions or the volume with this name in place, with their data, and plans around them.
+        description:
+          - Keeps the partitions or the volume with this name in place, with their data, and plans around them. They are known by the name
+            in the table, by the label of their file system, or by the volume group or array that they belong to.
+          - If there are none, the space is made. But if there is something with a name that only differs in case or in a few letters, that
+            is a mistake.
         type: bool
         default: false
+      keep:
+        description:
+          - Keeps partitions, as O(schema[].keep_data) does, that are known by something else than the ID of the space. Has one of the keys.
+          - On a disk that is not empty it is a mistake if there is no such partition, or if there are several for a single partition. Say
+            with O(schema[].disks) which disk is meant.
+        type: dict
+        suboptions:
+          partlabel:
+            description: The name of the partition in the table, such as C(Basic data partition).
+            type: str
+          uuid:
+            description: The UUID of the partition, or of the file system on it.
+            type: str
+          number:
+            description: The number of the partition in the table.
+            type: int
       mount:
         description:
           - Where the file system is mounted.
@@ -457,6 +479,14 @@ options:
     description: The room to leave free on every disk, in MiB or as text with a unit.
     type: raw
     default: 0
+  keep_existing:
+    description:
+      - Whether every partition that is on the disks stays where it is, with its data, also those that no space names. Each is in the plan
+        as a space C(kept_NAME) with C(keep_data), so that M(bareon.allocator.disk_layout) keeps it even if C(wipe) names its disk.
+      - Disks that have something on them and no partition table, and disks with a table of another type than GPT, are left out.
+      - To give a new system the room beside another one, such as Windows, make the room free first; partitions are never made smaller.
+    type: bool
+    default: false
   eligible:
     description:
       - Kinds of disks that a plan uses only if they are named here. Default is C(eligible) of the profile, otherwise none of them.

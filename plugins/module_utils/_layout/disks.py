@@ -11,11 +11,13 @@ import json
 import typing as t
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from .._facts.present import Present
 from .._facts.select import LEFT_OUT, Disk
 from .._facts.tree import Device
 from .._schema.model import DesiredDisk, Layout
+from .._storage.identity import BY_PATH
 from .._storage.units import MIB
 from .protected import Protection, protections_of
 
@@ -56,14 +58,20 @@ class FoundDisk:
         return f"protected by {' and '.join(each.words for each in self.protections)}, whatever wipe says"
 
 
-def fingerprint(disks: Iterable[Disk], present: Present) -> str:
-    """Return the fingerprint of disks: 32 hexadecimal digits over identity, size and logical sector of each, in whatever order."""
-    identities = sorted(json.dumps(_identity(disk, present)) for disk in disks)
+def fingerprint(disks: Iterable[Disk], present: Present, slots: t.Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the fingerprint of disks: 32 hexadecimal digits over identity, size and logical sector of each, in whatever order.
+
+    `slots` are the links of by-path by which a plan knows disks (names of devices): it is for whatever disk of that size is there.
+    """
+    identities = sorted(json.dumps(_identity(disk, present, slots.get(disk.device.name))) for disk in disks)
     return hashlib.blake2b("\n".join(identities).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _identity(disk: Disk, present: Present) -> list[t.Union[str, int]]:
+def _identity(disk: Disk, present: Present, slot: t.Optional[str]) -> list[t.Union[str, int]]:
     row, device = disk.source.row, present.tree.devices[disk.device.name]
+    slot = disk.id if slot is None and disk.id.startswith(BY_PATH) else slot
+    if slot is not None:
+        return [slot, "", "", device.size, device.logical_block]
     return [disk.id, str(row.get("wwn") or ""), str(row.get("serial") or ""), device.size, device.logical_block]
 
 
@@ -78,7 +86,8 @@ def check_fingerprint(expected: t.Optional[str], found: Sequence[FoundDisk], pre
     asked_for = {disk.transport for disk in listed}
     usual = [disk for disk in present.disks if disk.transport not in LEFT_OUT]
     more = [disk for disk in present.disks if disk.transport not in LEFT_OUT or disk.transport in asked_for]
-    if expected not in {fingerprint(disks, present) for disks in (usual, more, listed)}:
+    slots = {disk.device.name: disk.desired.id for disk in found if disk.desired.id.startswith(BY_PATH)}
+    if expected not in {fingerprint(disks, present, slots) for disks in (usual, more, listed)}:
         unused = [f"{disk.id} ({present.tree.devices[disk.device.name].size // MIB} MiB)" for disk in usual if disk not in listed]
         yield (
             f"the plan was made for other disks: its fingerprint is {expected}, that of this host {fingerprint(usual, present)}; "

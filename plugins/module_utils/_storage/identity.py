@@ -85,7 +85,6 @@ _SERIALS_OF_NOBODY = frozenset(
     }
 )
 """What makers write who have no serial number for each disk."""
-_NAA_DIGITS = 16
 _FEWEST_DIGITS = 2
 
 _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
@@ -111,12 +110,11 @@ def is_left_out(name: str) -> bool:
 def is_own_wwn(wwn: str) -> bool:
     """Return whether a world wide name can be that of one disk alone.
 
-    Makers who have none write zeros, a counter, or a number without an organisation, and the kernel has a list of such devices.
+    Makers who have none write zeros or a counter, and the kernel has a list of such devices.
     """
     found = re.fullmatch(r"(?:0x|naa\.|eui\.|uuid\.|nvme\.)?([0-9a-f]+)", wwn.strip().lower().replace("-", ""))
     digits = found[1] if found else ""
-    without_organisation = len(digits) == _NAA_DIGITS and digits[0] == "5" and digits[1:7] == "000000"
-    return len(digits.strip("0")) > _FEWEST_DIGITS and len(set(digits)) > 1 and not without_organisation
+    return len(digits.strip("0")) > _FEWEST_DIGITS and len(set(digits)) > 1
 
 
 def is_own_serial(serial: str) -> bool:

@@ -108,10 +108,7 @@ def _shape(disks: Sequence[Disk]) -> Plain:
 
 def _sources(everything: Sequence[Mapping[str, t.Any]]) -> list[_Source]:
     """Return what an expression may begin with, and the disks that it gives."""
-    try:
-        return [("$.disks.dataDisks()", data_disks(everything)), ("$.disks", everything)]
-    except KeyError:
-        return [("$.disks", everything)]
+    return [("$.disks.dataDisks()", data_disks(everything)), ("$.disks", everything)]
 
 
 def _selection(sources: Sequence[_Source], disks: Sequence[Disk]) -> str | None:

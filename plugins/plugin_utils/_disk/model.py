@@ -67,6 +67,10 @@ class ExistingSpace:
     size: int
     label: str = ""
     volume_group: str | None = None
+    number: int | None = field(default=None, compare=False)
+    """Of a partition, in its table."""
+    uuids: tuple[str, ...] = field(default=(), compare=False)
+    """Of a partition and of what is on it, in lower case."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,8 @@ class Space:
     legs: int = 0
     spares: int = 0
     """Of an array or a ZFS pool: how many disks more stand by, each with a partition as large as a leg."""
-    per_disk: bool = False
+    per_disk: int = 0
+    """How many partitions it has on every disk; 0 where it is not on every one."""
     max_pvs: int | None = None
     extent_size: int = EXTENT
     """Of a vg, in MiB."""
@@ -186,6 +191,8 @@ class Space:
     unlock: tuple[Method, ...] = ()
     """The unlock methods, if it or its vg is encrypted; empty if the schema has none."""
     keep_data: bool = False
+    kept_at: tuple[tuple[int, int], ...] | None = None
+    """Where what it keeps is, disk and start in MiB, when something else than its id says so (`keep`)."""
     copy_of: str | None = None
     """Of one of several that are alike and on disks of their own: the id that the schema has for all of them."""
     mirror_of: str | None = None

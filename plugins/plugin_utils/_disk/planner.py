@@ -9,13 +9,15 @@ from __future__ import annotations
 import functools
 import math
 import re
+import traceback
 import typing as t
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
 from ...module_utils._data.containers import read_all
-from ...module_utils._data.errors import InputError, NoSolution
+from ...module_utils._data.errors import InputError, Mistake, NoSolution
 from ...module_utils._data.kinds import Size
 from ...module_utils._data.units import format_mib
 from ...module_utils._data.words import listed
@@ -23,6 +25,8 @@ from ...module_utils._storage import overhead
 from ...module_utils._storage.cache import WRITEBACK
 from ...module_utils._storage.filesystems import made_on
 from ...module_utils._storage.raid import RaidLevel
+from .existing import is_used
+from .fair.other_disks import on_all_other_disks
 from .fair.solve import allocate_fair
 from .idle import IdleDisks
 from .learnt import Learnt, Shelf
@@ -31,6 +35,7 @@ from .problem.boot_partition import with_boot_partition
 from .problem.formulate import canonical_order
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify, same_wwn
 from .schema.hardware import parse_hardware, reordered
+from .schema.keep import with_existing
 from .schema.reader import SchemaReader
 from .static.explicit import explicit_schema, pool_parts, sizes_by_disk
 from .static.fingerprint import fingerprint
@@ -94,8 +99,11 @@ class Planner:
         eligible: Collection[EligibleKind] = (),
         idle: str | None = None,
         shelf: Shelf | None = None,
+        keep_existing: bool = False,
     ) -> None:
         """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks.
+
+        `keep_existing` keeps what no space names, and plans around it.
 
         `shelf` has what other processes learnt of machines alike, for one that plans few machines itself.
         """
@@ -107,6 +115,7 @@ class Planner:
         self._reserve = reserve
         self._reader = SchemaReader(schema)
         self._shelf = shelf
+        self._keep_existing = keep_existing
         self._learnt = Learnt()
 
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
@@ -115,7 +124,7 @@ class Planner:
         That of a profile has `idle_disks` as well. Raises InputError with all mistakes of facts and schema, NoSolution with the conflict.
         """
         whole = parse_hardware(facts, place)
-        hardware = qualify(whole, self._eligible, self._kept, place)
+        hardware = qualify(whole, self._eligible, self._kept, place, keep_existing=self._keep_existing)
         if self._objective is Objective.FAIR:
             hardware = reordered(hardware, canonical_order(hardware.disks))
         schema, solved = self._looked_up(hardware)
@@ -139,7 +148,7 @@ class Planner:
         if self._shelf is None:
             schema, outcome = self._with_mirrors(hardware)
             return schema, _settled(outcome, hardware)
-        options = (self._schema, self._objective, self._reserve)
+        options = (self._schema, self._objective, self._reserve, self._keep_existing)
         # Together with what schemas mostly ask of, so that little is looked through under one name.
         asked = (hardware.facts.get("ram"), [(disk.type, disk.facts.get("transport")) for disk in hardware.disks])
         name = repr((options, _shapes(hardware), asked))
@@ -156,6 +165,7 @@ class Planner:
         alone: list[str] = []
         while True:
             schema = self._reader.read(hardware, self._learnt, alone)
+            schema = with_existing(schema, hardware) if self._keep_existing else schema
             outcome = self._solved(hardware, schema)
             if isinstance(outcome, _Solved) or not schema.mirrored:
                 return schema, outcome
@@ -170,6 +180,8 @@ class Planner:
                 plans[host] = self.plan(facts)
             except (InputError, NoSolution) as error:
                 failures[host] = error
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                failures[host] = _fault(error)
         return Fleet(plans, failures)
 
     def _solved(self, hardware: Hardware, schema: Schema) -> _Solved | _Unsolved:
@@ -202,6 +214,14 @@ class Planner:
         return NoSolution(f"{error}; {says}", {**error.conflict, "constraints": constraints, "remedies": remedies})
 
 
+def _fault(error: Exception) -> InputError:
+    """Return a fault of the planner itself as what is wrong with one machine: others of its fleet have plans all the same."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    says = f"cannot be planned because of a fault of the planner ({type(error).__name__} in {where}: {error}); please report it"
+    return InputError([Mistake("", says)])
+
+
 def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
     """Return what was found for a machine alike with the names of this one's disks. Raises NoSolution."""
     rename = _renamer(outcome.disk_ids, tuple(disk.id for disk in hardware.disks))
@@ -215,7 +235,7 @@ def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
 def _shapes(hardware: Hardware) -> tuple[t.Hashable, ...]:
     """Return the facts of a machine that a solution depends on in addition to the evaluated schema."""
     disks = tuple((disk.size, disk.logical_block, disk.physical_block, disk.existing) for disk in hardware.disks)
-    return hardware.firmware, hardware.drives, disks
+    return hardware.firmware, hardware.drives, tuple(map(is_used, hardware.disks)), disks
 
 
 def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
@@ -233,6 +253,7 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
 
 
 def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    schema = on_all_other_disks(hardware, schema, reserve)
     untold = tuple(_untold_preferences(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:
@@ -392,7 +413,14 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
 def _what_is_there(hardware: Hardware, allocation: Allocation) -> list[str]:
     """Return warnings about disks that something new is planned on though something is there that no plan made."""
     taken = sorted({piece.disk for piece in allocation.pieces if piece.start is None and piece.size > 0})
-    there = [(hardware.disks[disk].id, not_empty(hardware.disks[disk])) for disk in taken]
+    kept = {(piece.disk, piece.start) for piece in allocation.pieces if piece.start is not None}
+    staying = {
+        disk
+        for disk in taken
+        if (own := [there for there in hardware.disks[disk].existing if there.volume_group is None])
+        and all((disk, there.start) in kept for there in own)
+    }
+    there = [(hardware.disks[disk].id, not_empty(hardware.disks[disk])) for disk in taken if disk not in staying]
     return [f"{name} is not empty, there is {what} on it; it stays until wipe names the disk" for name, what in there if what]
 
 

@@ -130,7 +130,7 @@ def _space(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
     kept = any(piece.start is not None for piece in allocation.pieces if piece.space == at)
     if kept or (space.keep_data and at in allocation.volumes):
         return []
-    faults = [f"{space.id}: {len(sizes)} pieces on one disk" for sizes in there.values() if len(sizes) > 1]
+    faults = [f"{space.id}: {len(sizes)} pieces on one disk" for sizes in there.values() if len(sizes) != (space.per_disk or 1)]
     if not set(there) <= space.allowed:
         faults.append(f"{space.id}: on disks {sorted(set(there) - space.allowed)} that it may not use")
     check = {

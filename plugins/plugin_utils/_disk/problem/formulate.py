@@ -17,6 +17,7 @@ from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage import btrfs, cache, gpt, overhead, thin, zfs
 from ....module_utils._storage.filesystems import made_on
 from ....module_utils._storage.raid import RaidLevel, data_legs
+from ..existing import is_used
 from ..model import Disk, Hardware, Schema, Space, SpaceType
 from .kept import Kept, find_kept
 from .model import Area, BootPartition, Demand, GrowthOrder, Kind, Pool, PreferredAreas, Problem
@@ -57,7 +58,8 @@ def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
 
 def _areas(hardware: Hardware, schema: Schema, kept: Kept, reserve: int) -> Iterable[Area]:
     head, tail = (0, 0) if schema.flat else (gpt.HEAD, gpt.TAIL)
-    for position in canonical_order(hardware.disks):
+    # Where two disks are equal to a space, it lies on the first of them: one that nothing is on.
+    for position in sorted(canonical_order(hardware.disks), key=lambda position: is_used(hardware.disks[position])):
         start, gaps = head, []
         for piece in sorted((piece for piece in kept.pieces if piece.disk == position), key=lambda piece: piece.start or 0):
             begin = piece.start or 0
@@ -228,7 +230,9 @@ class _Builder:
             self._add(position, space, Kind.SINGLE, least=least, areas=areas)
             return
         for disk in sorted({self._areas[area].disk for area in areas}, key=self._rank):
-            self._add(position, space, Kind.SINGLE, least=least, areas=tuple(area for area in areas if self._areas[area].disk == disk))
+            own = tuple(area for area in areas if self._areas[area].disk == disk)
+            for _piece in range(space.per_disk):
+                self._add(position, space, Kind.SINGLE, least=least, areas=own)
 
     def _raid(self, position: int, space: Space) -> None:
         level = space.level or RaidLevel.RAID1

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._storage import lvm, overhead
 from ....module_utils._storage.raid import data_legs
+from ..existing import are_close, describe
 from ..model import ExistingSpace, Hardware, Piece, Schema, Space, SpaceType
 
 
@@ -33,9 +34,10 @@ def find_kept(hardware: Hardware, schema: Schema) -> Kept:
     """Return where the spaces with `keep_data` are now; those that are not there yet are planned as new, with a warning.
 
     A vg stays with the first of its volumes that does, and with the arrays it is on. Raises InputError for an lv that is there
-    while its vg is not: creating the vg would destroy it.
+    while its vg is not: creating the vg would destroy it; and for a name that is not there while one much like it is.
     """
     wanted = {at for at, space in enumerate(schema.spaces) if space.keep_data}
+    _check_near_misses(hardware, schema, wanted)
     needed = {space.volume_group for at, space in enumerate(schema.spaces) if at in wanted and space.volume_group}
     staying = [at for at, space in enumerate(schema.spaces) if at in wanted or space.id in needed]
     found = {at: list(_existing(hardware, schema.spaces[at])) for at in staying}
@@ -62,9 +64,44 @@ def find_kept(hardware: Hardware, schema: Schema) -> Kept:
 def _existing(hardware: Hardware, space: Space) -> Iterator[tuple[int, ExistingSpace]]:
     for position, disk in enumerate(hardware.disks):
         for existing in disk.existing:
-            names = {space.id, space.partition_label or space.id}
-            if existing.volume_group == space.volume_group and names & {existing.name, existing.label}:
+            if _is_kept(space, position, existing):
                 yield position, existing
+
+
+def _is_kept(space: Space, disk: int, existing: ExistingSpace) -> bool:
+    if existing.volume_group != space.volume_group:
+        return False
+    if space.kept_at is not None:
+        return (disk, existing.start) in space.kept_at
+    return bool({space.id, space.partition_label or space.id} & {existing.name, existing.label})
+
+
+def _check_near_misses(hardware: Hardware, schema: Schema, wanted: Collection[int]) -> None:
+    """Raise InputError for spaces to be kept that are not there while something is that nobody else keeps, of a name much like theirs."""
+    spaces = [schema.spaces[at] for at in sorted(wanted)]
+    there = [(position, existing) for position, disk in enumerate(hardware.disks) for existing in disk.existing]
+    free = [(position, one) for position, one in there if not any(_is_kept(space, position, one) for space in spaces)]
+    mistakes = Mistakes()
+    for space in spaces:
+        if space.kept_at is not None or any(_is_kept(space, *one) for one in there):
+            continue
+        close = [one for one in free if one[1].volume_group == space.volume_group and _is_close(space, one[1])]
+        if close:
+            position, existing = close[0]
+            found = describe(hardware.disks[position], existing)
+            number = f", with keep: {{number: {existing.number}}}" if existing.number is not None else ""
+            says = f"there is no {space.id}, but {found}; name what is to be kept as it is called{number}, or drop keep_data to make it new"
+            mistakes.add(f"{space.place}.keep_data", says)
+    mistakes.check()
+
+
+def _is_close(space: Space, existing: ExistingSpace) -> bool:
+    return any(
+        are_close(one, other)
+        for one in (space.id, space.partition_label or space.id)
+        for other in (existing.name, existing.label)
+        if one and other
+    )
 
 
 def _arrays_of(schema: Schema, group: int) -> set[int]:

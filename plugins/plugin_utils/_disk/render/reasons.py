@@ -67,13 +67,17 @@ def reasons_of(wanted: Plain | None, size: int, remark: str | None = None) -> tu
     if wanted.get("mirror") is not None:
         reasons.append("on a mirror" + (", if possible" if wanted["mirror"] == "when_possible" else ""))
     for key, words in (
-        ("per_disk", "one on every disk of its set"),
         ("boot", "the machine starts from it"),
         ("encrypt", "encrypted with LUKS"),
         ("keep_data", "kept as it is, with its data"),
     ):
         if wanted.get(key) is True:
             reasons.append(words)
+    if wanted.get("per_disk") not in (None, False):
+        number = wanted["per_disk"] if wanted["per_disk"] is not True else 1
+        reasons.append("one on every disk of its set" if number == 1 else f"{_text(number)} on every disk of its set")
+    if isinstance(wanted.get("keep"), Mapping):
+        reasons += [f"keeps the partition with the {key} {_text(value)}" for key, value in wanted["keep"].items()]
     if isinstance(wanted.get("unlock"), (list, tuple)):
         methods = [str(method.get("method")) for method in wanted["unlock"] if isinstance(method, Mapping)]
         reasons += [f"opened by {listed(methods).replace(' and ', ' or ')}"] if methods else []

@@ -19,9 +19,10 @@ from ....module_utils._data.containers import ListOf, read_all
 from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._data.kinds import Word
 from ....module_utils._data.words import listed
-from ....module_utils._storage.derived import salt_of_table
 from ....module_utils._storage.identity import is_own_wwn
+from ..existing import is_used, made_by_a_plan
 from ..model import Disk, Hardware, LeftOutDisk
+from .keep import kept_by, without_room_for_more
 
 Facts = Mapping[str, t.Any]
 
@@ -51,17 +52,28 @@ def parse_eligible(value: t.Any, place: str = "eligible") -> frozenset[EligibleK
 
 
 def kept_names(schema: t.Any) -> frozenset[str]:
-    """Return the ids of the spaces of a dynamic schema that keep their data: the disks that they are on are asked for."""
+    """Return the names of what spaces of a dynamic schema keep: the disks that it is on are asked for."""
     entries = schema if isinstance(schema, (list, tuple)) else ()
-    return frozenset(str(entry.get("id")) for entry in entries if isinstance(entry, Mapping) and entry.get("keep_data"))
+    return kept_by(schema) | {str(entry.get("id")) for entry in entries if isinstance(entry, Mapping) and entry.get("keep_data")}
 
 
-def qualify(hardware: Hardware, eligible: Collection[EligibleKind], kept: Collection[str] = (), place: str = "hardware") -> Hardware:
+def qualify(
+    hardware: Hardware,
+    eligible: Collection[EligibleKind],
+    kept: Collection[str] = (),
+    place: str = "hardware",
+    *,
+    keep_existing: bool = False,
+) -> Hardware:
     """Return the machine with the disks that a plan may use; the others stand in `left_out`. Expressions see only the former.
 
-    `kept` are the names of partitions and volumes that are to keep their data. Raises InputError when no disk is left.
+    `kept` are the names of partitions and volumes that are to keep their data; with `keep_existing` all of them are. Raises InputError
+    when no disk is left.
     """
     left_out = tuple(_left_out(hardware.disks, frozenset(eligible), frozenset(kept)))
+    if keep_existing:
+        known = {one.disk.id for one in left_out}
+        left_out += tuple(one for one in without_room_for_more(hardware) if one.disk.id not in known)
     if not left_out:
         return hardware
     gone = {one.disk.id for one in left_out}
@@ -76,18 +88,13 @@ def qualify(hardware: Hardware, eligible: Collection[EligibleKind], kept: Collec
 def not_empty(disk: Disk) -> str:
     """Return what is on a disk that the facts know not to be empty, in words; nothing where a plan made it, or nothing is known."""
     facts = disk.facts
-    if facts.get("empty") is not False or made_by_a_plan(disk):
+    if not is_used(disk):
         return ""
     found = [_content(entry) for entry in _entries(facts, "content")]
     partitions = len(_entries(facts, "partitions"))
     if not found and (partitions or facts.get("table")):
         found = [f"a partition table with {partitions} partitions"]
     return listed(list(dict.fromkeys(found)), _MOST_WORDS)
-
-
-def made_by_a_plan(disk: Disk) -> bool:
-    """Return whether the table on a disk has the identity that disk_layout gives to those that it makes."""
-    return bool(disk.facts.get("table_uuid")) and salt_of_table(disk.id, str(disk.facts["table_uuid"])) is not None
 
 
 def _left_out(disks: Sequence[Disk], eligible: frozenset[EligibleKind], kept: frozenset[str]) -> Iterator[LeftOutDisk]:
@@ -174,7 +181,7 @@ def _use(facts: Facts) -> str:
 
 
 def _holds_one_of(disk: Disk, kept: frozenset[str]) -> bool:
-    return bool(kept) and any(kept & {space.name, space.label, space.volume_group or ""} for space in disk.existing)
+    return bool(kept) and any(kept & {space.name, space.label, space.volume_group or "", *space.uuids} for space in disk.existing)
 
 
 def _content(entry: Facts) -> str:

@@ -40,7 +40,8 @@ def _refused(*_arguments: t.Any) -> t.NoReturn:
 def order_for_system(disks: Iterable[Facts]) -> list[Facts]:
     """Return the disks, the fittest for an operating system first: SSDs of 32 GiB or more, then others, each from small to large.
 
-    Disks that are removable or read-only come last. Raises KeyError for a disk without `type` or `size`.
+    Of equals those come first that nothing is on. Disks that are removable or read-only come last. Raises KeyError for a disk without
+    `type` or `size`.
     """
     return sorted(disks, key=_unfitness)
 
@@ -154,10 +155,10 @@ def recommended_swap(ram: float) -> float:
     return ram // 2 if ram <= 65536 else 4096
 
 
-def _unfitness(disk: Facts) -> tuple[bool, bool, int]:
+def _unfitness(disk: Facts) -> tuple[bool, bool, int, bool]:
     size = disk["size"]
     unsuited = bool(disk.get("removable") or disk.get("read_only"))
-    return unsuited, not _is_of(disk, "ssd") or size < SYSTEM_DISK_MIB, size
+    return unsuited, not _is_of(disk, "ssd") or size < SYSTEM_DISK_MIB, size, disk.get("empty") is False
 
 
 def _first_and_twin(disks: Sequence[Facts]) -> list[Facts]:

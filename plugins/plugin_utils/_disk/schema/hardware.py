@@ -17,6 +17,7 @@ from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import LARGEST_SIZE, Anything, Json, Kind, Size, Text, Whole, Word, is_whole, shown
 from ....module_utils._data.units import MIB
 from ....module_utils._storage.drives import SHARED_DRIVE, domains, drives_of
+from ....module_utils._storage.identity import media
 from ..model import Disk, ExistingSpace, Firmware, Hardware
 
 _DEFAULT_BLOCK = 512
@@ -50,7 +51,7 @@ _PARTITION = Table(
         Row("size", _EXACT),
         Row("start_bytes", _BYTES),
         Row("size_bytes", _BYTES),
-        *(Row(name, Anything()) for name in ("name", "label", "volume_group", "dev")),
+        *(Row(name, Anything()) for name in ("name", "label", "volume_group", "dev", "number", "uuid", "fs_uuid")),
     ],
     others=True,
 )
@@ -134,7 +135,7 @@ def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk:
         logical_block=values["logical_block"],
         physical_block=values["physical_block"],
         existing=tuple(sorted(partitions, key=lambda space: space.start)),
-        facts=_with_text_as_numbers(entry, values) if isinstance(entry, Mapping) else {},
+        facts=_with_type(_with_text_as_numbers(entry, values)) if isinstance(entry, Mapping) else {},
     )
 
 
@@ -142,7 +143,15 @@ def _partition(values: Values, arrays: Mapping[str, str], place: str, mistakes: 
     start, size = (_extent(values, key, place, mistakes) for key in ("start", "size"))
     first, last = math.floor(start), math.ceil(start + size)
     label = values["label"] or values["volume_group"] or arrays.get(str(values["dev"]))
-    return ExistingSpace(name=str(values["name"] or ""), start=first, size=last - first, label=str(label or ""))
+    number = values["number"]
+    return ExistingSpace(
+        name=str(values["name"] or ""),
+        start=first,
+        size=last - first,
+        label=str(label or ""),
+        number=number if is_whole(number) else None,
+        uuids=tuple(str(values[key]).lower() for key in ("uuid", "fs_uuid") if values[key]),
+    )
 
 
 def _extent(values: Values, key: str, place: str, mistakes: Mistakes) -> t.Any:
@@ -199,6 +208,13 @@ def _with_text_as_numbers(entry: Mapping[str, t.Any], values: Values) -> Mapping
         return entry
     plain = [{**one, **_numbers(read)} for one, read in zip(partitions, values["partitions"]) if isinstance(one, Mapping)]
     return {**entry, "size": values["size"]} | ({"partitions": plain} if plain else {})
+
+
+def _with_type(facts: Mapping[str, t.Any]) -> Mapping[str, t.Any]:
+    """Return the facts of a disk with its type: one of which nobody tells whether it rotates is a hard disk to expressions."""
+    if facts.get("type"):
+        return facts
+    return {**facts, "type": media(facts.get("transport"), facts.get("rotational")), "guessed_type": facts.get("rotational") is None}
 
 
 def _has_text_size(partition: t.Any) -> bool:

@@ -29,6 +29,7 @@ from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .drives import on_one_drive
 from .entry import Entry
+from .keep import kept_at
 from .least import fitting_sectors
 from .memo import Memory
 from .mounts import NO_MOUNT
@@ -192,6 +193,10 @@ class _Reader:
         values = SPACE.read_nested(given, place, self.mistakes)
         space_type = None if self.mistakes.has(f"{place}.type") else values["type"]
         self._check_keys(given, space_type, place)
+        if values["keep"] is not None:
+            if given.get("keep_data") is False:
+                self.mistakes.add(f"{place}.keep_data", "is false beside keep; drop one of them")
+            values = {**values, "keep_data": True}
         if values["subvolumes"] or space_type is SpaceType.BTRFS:
             values = with_btrfs(values, space_type, place, self.mistakes)
         for key in nothing:
@@ -468,6 +473,7 @@ class _Reader:
             mirror_of=entry.mirror_of,
             zpool=zpool,
             zpool_part=part,
+            kept_at=kept_at(values, entry.type, entry.place, self.hardware, choice.allowed, self.mistakes),
             apart_from=self.apart[entry.place],
             together_with=self.together[entry.place],
             priority=self._priority(entry),

@@ -37,7 +37,8 @@ class SchemaReader:
         values = [(str(key) in _NAMING_DISKS, value) for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
         self._expressions = [(of_disks, text) for of_disks, value in values for text in _texts(value) if is_expression(text)]
         plain = [text for of_disks, value in values if of_disks for text in _texts(value) if not is_expression(text)]
-        self._names_disks = any(isinstance(text, str) for text in plain)
+        keeps = any(isinstance(entry, Mapping) and entry.get("keep") is not None for entry in entries)
+        self._names_disks = keeps or any(isinstance(text, str) for text in plain)
 
     def read(self, hardware: Hardware, learnt: Known, alone: Collection[str] = ()) -> Schema:
         """Return the schema as it is for a machine; see parse_schema, also for what is raised."""

@@ -25,6 +25,7 @@ from ....module_utils._storage.filesystems import FILESYSTEMS, SPELLINGS
 from ....module_utils._storage.raid import RaidLevel
 from ..model import SpaceType
 from .datasets import Datasets
+from .keep import KEEP
 from .lvm import CACHE_KEYS, GROUP_ROWS, KEYS, POOL_ROWS
 from .mounts import Mount
 from .sizes import Amount, SpaceSize
@@ -32,6 +33,7 @@ from .subvolumes import Subvolumes
 
 ALL_DISKS = "all"
 MOST_COPIES = 1000
+MOST_PER_DISK = 100
 _ID = re.compile(r"[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}")
 _RESERVED_IDS = ("unallocated", ".", "..")
 _LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
@@ -48,6 +50,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("min_size", "max_size", "weight", "disks", "avoid_disks", "best_with_disks"), _EVERY - {SpaceType.THIN_VOLUME}),
     "none_order": _EVERY - _THIN,
     "keep_data": _EVERY - _THIN - {SpaceType.ZPOOL},
+    "keep": _EVERY - _THIN - {SpaceType.ZPOOL, SpaceType.LOGICAL_VOLUME},
     "boot": _EVERY - {SpaceType.ZPOOL},
     "contains": frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL}),
     **KEYS,
@@ -103,7 +106,8 @@ class _Id(Kind):
         if name in _RESERVED_IDS:
             raise ValueError(f"{name!r} is reserved; choose another")
         if not _ID.fullmatch(name):
-            raise ValueError(f"{shown(name)} cannot name a volume; use at most 63 letters, digits and _ . + - (not - in front)")
+            says = f"{shown(name)} cannot name a volume; use at most 63 letters, digits and _ . + - (not - in front)"
+            raise ValueError(f"{says}; a partition of that name is kept by keep: {{partlabel: ...}}" if " " in name else says)
         return name
 
     def json_schema(self) -> Json:
@@ -202,6 +206,20 @@ class _Legs(Kind):
         return {"anyOf": [{"type": "integer", "minimum": 1}, {"const": ALL_DISKS}]}
 
 
+class _PerDisk(Kind):
+    """How many partitions there are on every disk."""
+
+    wanted, blank = f"true, false, or a whole number from 1 to {MOST_PER_DISK}", 0
+
+    def read(self, value: t.Any) -> int:
+        if isinstance(value, bool):
+            return int(value)
+        return int(value) if is_whole(value) and 1 <= value <= MOST_PER_DISK else self.refuse(value)
+
+    def json_schema(self) -> Json:
+        return {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 1, "maximum": MOST_PER_DISK}]}
+
+
 class _Priority(Kind):
     """The order in which optional spaces are left out, as systemd-repart has it."""
 
@@ -294,6 +312,7 @@ SPACE = Table(
         ),
         Row("none_order", _FLAG, "Whether it takes no part in the order of objective: ordered.", default=False),
         Row("keep_data", _FLAG, "Whether the partitions or the volume of this name stay where they are, with their data.", default=False),
+        Row("keep", KEEP, "What partitions it keeps where they are, with their data, by something else than its id."),
         Row("boot", _FLAG, "Whether the machine boots from it.", default=False),
         Row("mount", Mount(), "Where it is mounted."),
         Row("mount_options", _TEXT, "Options of the mount, with commas between them; a dash before one takes it away from fstab."),
@@ -320,7 +339,7 @@ SPACE = Table(
         Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),
         Row("together_with", _Ids(), "The spaces that lie on every disk that it lies on.", default=()),
         Row("count", Whole(1, MOST_COPIES), "How many copies are made, of one size and on disks of their own."),
-        Row("per_disk", _FLAG, "Whether there is one partition on every disk; bounds then hold for each of them.", default=False),
+        Row("per_disk", _PerDisk(), "How many partitions there are on every disk, true for one; bounds hold for each of them.", default=0),
         Row("encrypt", _FLAG, "Whether it lies on LUKS.", default=False),
         Row("unlock", Unlock(), "What opens the LUKS container that it lies on, each by itself.", default=()),
     ],

@@ -131,6 +131,7 @@ def _partition(partition: Partition, disk_device: str, space: Space) -> Plain:
         "keep_data": partition.kept,
         "space_id": space.id,
         **({} if space.partition_label is None else {"partition_label": space.partition_label}),
+        **({} if partition.exact is None else {"start_bytes": partition.exact[0], "end_bytes": partition.exact[1]}),
     }
 
 

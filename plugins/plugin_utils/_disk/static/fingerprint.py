@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+from ....module_utils._storage.identity import BY_PATH
 from ..model import Disk, Hardware
 
 _DIGEST_BYTES = 16
@@ -16,6 +17,8 @@ _DIGEST_BYTES = 16
 
 def fingerprint(hardware: Hardware) -> str:
     """Return 32 hexadecimal digits that change when a disk is exchanged, added, removed or has another size.
+
+    A disk that is known by its slot (a link of by-path) may be exchanged for one of the same size.
 
     The order of the disks and their changing names (`/dev/sdX`) do not matter.
     """
@@ -25,10 +28,12 @@ def fingerprint(hardware: Hardware) -> str:
 
 def _identity(disk: Disk) -> list[str | int]:
     facts = disk.facts
+    # A plan for a slot is for whatever disk of that size is in it.
+    of_slot = disk.id.startswith(BY_PATH)
     return [
         disk.id,
-        str(facts.get("wwn") or ""),
-        str(facts.get("serial") or ""),
+        "" if of_slot else str(facts.get("wwn") or ""),
+        "" if of_slot else str(facts.get("serial") or ""),
         int(facts.get("size_bytes") or disk.size * 1024**2),
         disk.logical_block,
     ]

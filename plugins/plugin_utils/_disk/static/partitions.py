@@ -13,8 +13,10 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ....module_utils._data.kinds import is_whole
 from ....module_utils._storage import gpt, zfs
 from ....module_utils._storage.filesystems import SWAP
+from ....module_utils._storage.units import MIB
 from ..model import Allocation, Disk, Firmware, Hardware, Piece, Schema, Space, SpaceType
 
 _GUIDS = {SpaceType.ESP: gpt.ESP, SpaceType.BIOS_GRUB: gpt.BIOS_BOOT, SpaceType.RAID: gpt.RAID, SpaceType.ZPOOL: zfs.PARTITION_TYPE}
@@ -36,6 +38,8 @@ class Partition:
     uuid: str
     flags: tuple[str, ...]
     kept: bool
+    exact: tuple[int, int] | None = None
+    """Where one that is kept begins and ends, in bytes, if not at whole MiB."""
 
 
 def partitions(hardware: Hardware, schema: Schema, allocation: Allocation, seed: str) -> tuple[Partition, ...]:
@@ -83,9 +87,10 @@ def _on_disk(hardware: Hardware, schema: Schema, pieces: Sequence[Piece], seed: 
             end=cursor,
             device=gpt.partition_node(device, number),
             type_guid=_type_guid(space, schema),
-            uuid=str(facts.get("uuid") or uuid.uuid5(_IDENTITIES, f"{seed}/{space.id}/{copies[piece.space]}")),
+            uuid=_guid(facts) or str(uuid.uuid5(_IDENTITIES, f"{seed}/{space.id}/{copies[piece.space]}")),
             flags=_flags(space, hardware.firmware),
             kept=piece.start is not None,
+            exact=_exact(facts),
         )
 
 
@@ -95,9 +100,24 @@ def _facts_at(disk: Disk, start: int) -> Mapping[str, t.Any]:
     return next((entry for entry in entries if math.floor(_start(entry)) == start), {})
 
 
+def _guid(facts: Mapping[str, t.Any]) -> str | None:
+    """Return the identity that a partition has in a GPT."""
+    try:
+        return str(uuid.UUID(str(facts.get("uuid") or "")))
+    except ValueError:
+        return None
+
+
+def _exact(facts: Mapping[str, t.Any]) -> tuple[int, int] | None:
+    start, size = facts.get("start_bytes"), facts.get("size_bytes")
+    if not is_whole(start) or not is_whole(size) or (start % MIB == 0 and size % MIB == 0):
+        return None
+    return int(start), int(start + size)
+
+
 def _start(entry: Mapping[str, t.Any]) -> float:
     in_bytes = entry.get("start_bytes")
-    return float(entry.get("start") or 0) if in_bytes is None else in_bytes / 1024**2
+    return float(entry.get("start") or 0) if in_bytes is None else in_bytes / MIB
 
 
 def _numbers(kept: Sequence[int]) -> list[int]:

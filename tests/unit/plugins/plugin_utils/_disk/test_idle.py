@@ -60,11 +60,11 @@ def test_machines_alike_share_what_is_found_but_names() -> None:
     assert [one["override"]["disks"] for (one,) in found] == [["ah01", "ah02"], ["bh01", "bh02"]]
 
 
-def test_disks_without_a_type_share_nothing_with_those_whose_type_is_empty() -> None:
+def test_disks_without_a_type_are_hard_disks_to_expressions() -> None:
     planner = Planner([{"id": "all", "type": "partition", "disks": "yaql=[$.disks.first()]"}], idle="")
     typed, plain = ([{"id": f"d{at}", "size": size, **kind} for at, size in enumerate((70_000, 900_000))] for kind in ({"type": ""}, {}))
     found = [planner.plan({"disks": disks})["idle_disks"][0]["override"]["disks"] for disks in (typed, plain)]
-    assert found == ["yaql=$.disks.dataDisks()", "yaql=$.disks.where($.size = 900000)"]
+    assert found == ["yaql=$.disks.dataDisks()", "yaql=$.disks.dataDisks()"]
 
 
 def test_disks_of_no_use_are_told_without_an_override() -> None:
