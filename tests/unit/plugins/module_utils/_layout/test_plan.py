@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
+from dataclasses import replace
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.blank import Remains
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.disks import fingerprint
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.disks import FoundDisk, check_fingerprint, fingerprint
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.gpt import partition_node
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.identity import BY_PATH
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.static.fingerprint import fingerprint as planned_fingerprint
 from ansible_collections.bareon.allocator.tests.support.host.simulated.host import BY_ID
@@ -155,6 +158,35 @@ def test_fingerprints_are_those_of_the_planner():
     said = refusal(host, schema, fingerprint=planned_fingerprint(parse_hardware({"disks": facts})))
     assert "made for other disks" in said
     assert facts[1]["id"] in said
+
+
+def test_a_plan_for_a_slot_is_for_whatever_disk_of_that_size_is_in_it():
+    host = new_host()
+    (disk, *_others) = host.present().disks
+    slot = f"{BY_PATH}pci-0000:00:06.0-scsi-0:0:0:0"
+    in_slot = replace(disk, path=slot, links=(*disk.links, slot))
+    present = replace(host.present(), disks=(in_slot, *host.present().disks[1:]))
+    (desired,) = parse_static_schema({"parteds": [{"name": slot, "disk_id": slot, "disk_size": disk.device.size // MIB}]}).disks
+    found = [FoundDisk(desired, in_slot, disk.device, False)]
+
+    def refused(**change: t.Any) -> bool:
+        old = {
+            "id": slot,
+            "wwn": "old",
+            "serial": "old",
+            "size": disk.device.size // MIB,
+            "size_bytes": disk.device.size,
+            "logical_block": 512,
+        }
+        expected = planned_fingerprint(parse_hardware({"disks": [{**old, **change}]}))
+        return bool(list(check_fingerprint(expected, found, present)))
+
+    assert not refused()
+    assert not refused(serial="new", wwn="new")
+    assert refused(size_bytes=disk.device.size - 512)
+    assert refused(logical_block=4096)
+    assert refused(id=f"{BY_PATH}pci-0000:00:06.0-scsi-0:0:1:0")
+    assert refused(id=disk.id, serial="new")
 
 
 def test_a_disk_that_is_not_here_and_one_that_is_read_only():

@@ -36,6 +36,15 @@ def test_another_disk_is_noticed(change: dict[str, t.Any]) -> None:
     assert of(DISKS) != of([DISKS[0], {**DISKS[1], **change}])
 
 
+@pytest.mark.parametrize(
+    ("change", "is_noticed"),
+    [({"wwn": "3"}, False), ({"serial": "C"}, False), ({"size_bytes": 104857088}, True), ({"logical_block": 4096}, True)],
+)
+def test_a_disk_of_a_slot_may_be_exchanged_for_one_like_it(change: dict[str, t.Any], is_noticed: bool) -> None:
+    of_slot = {**DISKS[1], "id": "/dev/disk/by-path/pci-0000:00:06.0-ata-2"}
+    assert (of([DISKS[0], of_slot]) != of([DISKS[0], {**of_slot, **change}])) is is_noticed
+
+
 def test_a_disk_more_or_less_is_noticed() -> None:
     assert of(DISKS) != of(DISKS[:1])
 
