@@ -44,4 +44,4 @@ def are_close(one: str, other: str) -> bool:
         return bool(plain[0])
     if without_numbers[0] == without_numbers[1]:
         return False
-    return difflib.SequenceMatcher(None, *plain).ratio() >= _CLOSE
+    return difflib.SequenceMatcher(None, plain[0], plain[1]).ratio() >= _CLOSE
