@@ -18,7 +18,7 @@ from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summar
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware
 from ..plugin_utils._disk.learnt import Shelf
 from ..plugin_utils._disk.plan_files import difference, files_summary, plan_files, to_plain, write
-from ..plugin_utils._disk.planner import Fleet, Objective, Planner, parse_reserve
+from ..plugin_utils._disk.planner import Objective, Planner, parse_reserve
 from ..plugin_utils._disk.render.text import planned_layout, present_layout, summary
 from ..plugin_utils._disk.schema.eligible import EligibleKind, parse_eligible
 from ..plugin_utils._disk.schema.profiles import PROFILES, find_profile, merge, parse_idle, read_profile
@@ -57,8 +57,8 @@ class ActionModule(PlanningAction):
         known = {"profile": profile} if arguments["profile"] is not None else {}
         idle = parse_idle(profile.get("idle")) if known else None
         shelf = Shelf(folder_of_run() / "bareon_disk_plan") if arguments["hosts"] is None else None
-        objective, reserve, keep = Objective(arguments["objective"]), parse_reserve(arguments["reserve"]), arguments["keep_existing"]
-        planner = Planner(profile["schema"], objective, reserve, eligible, idle, shelf, keep_existing=keep)
+        aims = Objective(arguments["objective"]), parse_reserve(arguments["reserve"])
+        planner = Planner(profile["schema"], *aims, eligible, idle, shelf, keep_existing=arguments["keep_existing"])
         if arguments["hosts"] is not None:
             # The inventory is no garbage, and to look for some in it again and again is a tenth of planning a fleet.
             gc.freeze()
@@ -80,8 +80,7 @@ class ActionModule(PlanningAction):
         profile: Mapping[str, t.Any] = {"schema": arguments["schema"]}
         if arguments["profile"] is not None:
             # Next to the playbook, and where the command was given: a playbook of a collection lies where no user keeps files.
-            bases = (Path(self._loader.get_basedir()), Path.cwd())
-            profile = read_profile(find_profile(arguments["profile"], PROFILES, bases))
+            profile = read_profile(find_profile(arguments["profile"], PROFILES, (Path(self._loader.get_basedir()), Path.cwd())))
         return profile if arguments["overrides"] is None else {**profile, "schema": merge(profile["schema"], arguments["overrides"])}
 
     def _own_hardware(self, task_vars: Mapping[str, t.Any]) -> t.Any:
@@ -107,8 +106,7 @@ class ActionModule(PlanningAction):
         """
         left_out = [host for host, hardware in found.items() if hardware is None]
         hardware = {host: facts for host, facts in found.items() if facts is not None}
-        fleet = planner.plan_fleet(hardware)
-        fleet = Fleet(fleet.plans, {**unread, **fleet.failures})
+        fleet = planner.plan_fleet(hardware, unread)
         result = {**known, "left_out_hosts": left_out, "warnings": fleet_warnings(fleet.plans, left_out)}
         if folder is not None:
             result |= self._write(fleet.plans, folder)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 
 from ...module_utils._data.containers import read_all
 from ...module_utils._data.errors import InputError, Mistake, NoSolution
@@ -171,10 +172,10 @@ class Planner:
                 return schema, outcome
             alone.append(schema.mirrored[-1])
 
-    def plan_fleet(self, facts_by_host: Mapping[str, t.Any]) -> Fleet:
-        """Return the plans of all machines; one that has none does not keep the others from theirs."""
+    def plan_fleet(self, facts_by_host: Mapping[str, t.Any], unread: Mapping[str, InputError] = MappingProxyType({})) -> Fleet:
+        """Return the plans of all machines; one that has none does not keep the others from theirs. `unread` have no facts of use."""
         plans: dict[str, Plan] = {}
-        failures: dict[str, InputError | NoSolution] = {}
+        failures: dict[str, InputError | NoSolution] = {**unread}
         for host, facts in facts_by_host.items():
             try:
                 plans[host] = self.plan(facts)

@@ -81,7 +81,7 @@ def legs_of_zpool(entry: Entry, disks: int, mistakes: Mistakes) -> int:
     elif shape.legs != count and not everything:
         fits = f"{shape.legs} can, and so can {shape.legs + shape.vdevs}"
         mistakes.add(place, f"{count} cannot be divided into {shape.vdevs} vdevs of one size; {fits}")
-    return shape.legs
+    return shape.legs if count >= least else 0
 
 
 def check_zpool(entry: Entry, mistakes: Mistakes) -> None:
