@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from .machine import Machine
 from .needs import Ability, Tool
 from .step import Step
+
+_ROOM = ["df", "--output=avail,itotal,iavail", "--block-size=1K", "/run"]
+_LEAST_ROOM = 256
+"""KiB: a few notes for each device."""
 
 
 def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
@@ -18,7 +22,17 @@ def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
     steps = tuple(steps)
     tools = sorted({tool for step in steps for tool in step.tools()})
     lacking = (ability for ability in _abilities_of(steps) if not ability.is_there(machine) and not ability.can_come(machine))
-    return (*missing_tools(machine, tools), *(ability.refusal for ability in lacking))
+    return (*missing_tools(machine, tools), *(ability.refusal for ability in lacking), *(_lacks_room(machine) if steps else ()))
+
+
+def _lacks_room(machine: Machine) -> Iterator[str]:
+    """Give what is wrong with a full /run: udev cannot note what LVM and cryptsetup then wait for without end."""
+    outcome = machine.run(_ROOM)
+    numbers = outcome.stdout.split()[3:] if outcome is not None and outcome.code == 0 else []
+    if len(numbers) == 3 and all(number.isdigit() for number in numbers):
+        room, inodes, free = map(int, numbers)
+        if room < _LEAST_ROOM or (inodes and not free):
+            yield "there is no room in /run, where udev and LVM keep notes of devices: remove what fills it"
 
 
 def missing_tools(machine: Machine, tools: Iterable[Tool]) -> tuple[str, ...]:

@@ -47,6 +47,24 @@ def test_every_kind_of_step_has_known_tools_and_packages_and_can_be_carried_out(
         step.run(RecordingMachine().with_key(Key(b"x")))
 
 
+@pytest.mark.parametrize(
+    ("says", "full"),
+    [
+        ("Avail Inodes IFree\n 1000 500 1\n", False),
+        ("Avail Inodes IFree\n 255 500 400\n", True),
+        ("Avail Inodes IFree\n 1000 500 0\n", True),
+        ("Avail Inodes IFree\n 1000 0 0\n", False),
+        ("Avail Inodes IFree\n 1000 - -\n", False),
+    ],
+)
+def test_a_full_run_is_named_where_there_is_something_to_do(says, full):
+    """A btrfs counts no inodes."""
+    machine = RecordingMachine(files=ABLE, answers={"df --output=avail,itotal,iavail --block-size=1K /run": says})
+    said = " ".join(needs.missing(machine, [VOLUME]))
+    assert ("no room in /run" in said) is full
+    assert needs.missing(machine, []) == ()
+
+
 def test_missing_tools_are_named_with_their_packages_all_at_once():
     steps = [
         MakeFilesystem("/dev/sda1", "xfs", "u", "", ()),
