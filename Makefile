@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-python peers-repart test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -218,7 +218,7 @@ test-loop: $(DEVELOP) ## Make planned layouts on loop devices; needs root
 
 test-vm: $(DEVELOP) ## Make layouts with md, LUKS and LVM in Debian machines under QEMU, restart them, cut their power; the first build needs root
 	tests/vm/build-image
-	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py --ignore tests/vm/test_zfs.py --ignore tests/vm/test_foreign.py
+	$(BIN)/python -m pytest -q tests/vm --ignore tests/vm/test_install.py --ignore tests/vm/test_installers.py --ignore tests/vm/test_torn.py --ignore tests/vm/test_unlock.py --ignore tests/vm/test_zfs.py --ignore tests/vm/test_foreign.py --ignore tests/vm/test_layout_faults.py
 
 test-install: $(DEVELOP) ## Install Debian onto bare disks in machines under QEMU, by BIOS and UEFI, and start it from either disk; the first build needs root
 	tests/utils/install-tools /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
@@ -244,6 +244,13 @@ test-foreign: $(DEVELOP) ## Have what people keep on disks outlive runs that do 
 	tests/utils/install-tools linux.uml:user-mode-linux debugfs:e2fsprogs
 	tests/vm/build-image trixie .build/foreign bcache-tools,gdisk,multipath-tools
 	TEST_MACHINES=.build/foreign $(BIN)/python -m pytest -q tests/vm/test_foreign.py
+
+test-faults: $(DEVELOP) ## Have /run full or read-only, tools missing and two runs at once, in machines of Debian 13 and 12; the first build needs root
+	tests/utils/install-tools linux.uml:user-mode-linux debugfs:e2fsprogs
+	tests/vm/build-image
+	tests/vm/build-image bookworm
+	$(BIN)/python -m pytest -q tests/vm/test_layout_faults.py
+	TEST_MACHINE_SUITE=bookworm $(BIN)/python -m pytest -q tests/vm/test_layout_faults.py
 
 test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, made and back after a restart
 	tests/vm/build-image
