@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from .machine import Machine
@@ -13,6 +14,7 @@ from .needs import Ability, Tool
 from .step import Step
 
 _ROOM = ["df", "--output=avail,itotal,iavail", "--block-size=1K", "/run"]
+_NUMBERS = re.compile(r"^ *([0-9]{1,18}) +([0-9]{1,18}) +([0-9]{1,18})$", re.MULTILINE)
 _LEAST_ROOM = 256
 """KiB: a few notes for each device."""
 
@@ -28,9 +30,9 @@ def missing(machine: Machine, steps: Iterable[Step]) -> tuple[str, ...]:
 def _lacks_room(machine: Machine) -> Iterator[str]:
     """Give what is wrong with a full /run: udev cannot note what LVM and cryptsetup then wait for without end."""
     outcome = machine.run(_ROOM)
-    numbers = outcome.stdout.split()[3:] if outcome is not None and outcome.code == 0 else []
-    if len(numbers) == 3 and all(number.isdigit() for number in numbers):
-        room, inodes, free = map(int, numbers)
+    found = _NUMBERS.search(outcome.stdout) if outcome is not None and outcome.code == 0 else None
+    if found is not None:
+        room, inodes, free = map(int, found.groups())
         if room < _LEAST_ROOM or (inodes and not free):
             yield "there is no room in /run, where udev and LVM keep notes of devices: remove what fills it"
 
