@@ -13,6 +13,7 @@ import math
 import re
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from .errors import Mistakes, Place, suggest
 from .units import SIZE_PATTERN, parse_mib
@@ -278,9 +279,12 @@ class Truth(Kind):
 
 
 class Word(Kind):
-    """One of fixed words; those of an enumeration become its members."""
+    """One of fixed words; those of an enumeration become its members. `refused` are others that are meant, with why they are not taken."""
 
-    def __init__(self, words: type[StrEnum] | Iterable[str], *, folded: bool = False) -> None:
+    def __init__(
+        self, words: type[StrEnum] | Iterable[str], *, folded: bool = False, refused: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._refused = refused
         self._words: dict[str, str] = {str(word): word for word in words}
         self._folded = folded
         self.wanted = " or ".join(self._words) if len(self._words) <= 2 else f"one of {', '.join(self._words)}"
@@ -292,7 +296,9 @@ class Word(Kind):
             self.refuse(value)
         found = self._words.get(value.lower() if self._folded else value)
         if found is None:
-            raise ValueError(f"is {shown(value)}; must be {self.wanted}{suggest(value[:LONGEST_SHOWN], self._words)}")
+            why = next((says for word, says in self._refused.items() if word == value.lower()), "")
+            hint = f"; {why}" if why else suggest(value[:LONGEST_SHOWN], self._words)
+            raise ValueError(f"is {shown(value)}; must be {self.wanted}{hint}")
         return found
 
     def read_column(self, values: Sequence[t.Any]) -> Sequence[str] | None:

@@ -144,12 +144,18 @@ def same_wwn(hardware: Hardware) -> list[str]:
 def _never(disk: Disk, other: Disk) -> str:
     if other is not disk:
         return f"is a second path to {other.id}, or a disk with the same identity (both have the wwn {disk.facts['wwn']})"
+    if _is_dasd(disk):
+        return "is a DASD of IBM Z, whose tables and boot loader (zipl) are not supported"
     if disk.facts.get("read_only"):
         return "is read-only"
     multipath = [entry for entry in _entries(disk.facts, "holders") if entry.get("type") == _MULTIPATH]
     if multipath and not disk.facts.get("multipath"):
         return f"is a path of the multipath device {multipath[0].get('dev') or multipath[0].get('name')}"
     return ""
+
+
+def _is_dasd(disk: Disk) -> bool:
+    return disk.facts.get("transport") == "dasd" or disk.facts.get("table") == "dasd" or disk.dev.startswith("/dev/dasd")
 
 
 def _doubts(disk: Disk) -> Iterator[tuple[EligibleKind, str]]:

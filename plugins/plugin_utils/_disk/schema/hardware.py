@@ -70,12 +70,17 @@ _DISK = Table(
     ],
     others=True,
 )
+_PREP, _ZIPL = "machines that start by PReP (POWER) are not supported", "machines that start by zipl (IBM Z) are not supported"
+_UNSUPPORTED = {
+    **dict.fromkeys(("prep", "ofw", "openfirmware", "opal", "powernv"), _PREP),
+    **dict.fromkeys(("zipl", "s390", "s390x"), _ZIPL),
+}
 _HARDWARE = Table(
     "a machine",
     [
         Row("disks", ListOf(Anything(), "disks"), required=True),
         Row("ram", _CAPACITY, "Its memory in MiB."),
-        Row("firmware", Word(Firmware), "How it boots."),
+        Row("firmware", Word(Firmware, refused=_UNSUPPORTED), "How it boots."),
     ],
     others=True,
 )

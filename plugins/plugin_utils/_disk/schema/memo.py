@@ -26,6 +26,7 @@ class _Absent(Enum):
     MISSING = "missing"
 
 
+_DEPTH_OF_DISKS = 2
 _MISSING = _Absent.MISSING
 _SCALARS = frozenset({str, int, bool, float, type(None)})
 
@@ -152,6 +153,14 @@ class Memory:
         return _filled_in(result, facts)
 
 
+class MissingFactError(KeyError):
+    """A key that the facts do not have; `of_disk` says whether it is a disk that has it not."""
+
+    def __init__(self, key: t.Any, path: Path) -> None:
+        super().__init__(key)
+        self.of_disk = len(path) == _DEPTH_OF_DISKS and path[0] == "disks"
+
+
 class _MappingView(Mapping[t.Any, t.Any]):
     def __init__(self, value: Mapping[t.Any, t.Any], path: Path, questions: dict[Question, t.Hashable]) -> None:
         self._value, self.path, self._questions = value, path, questions
@@ -161,8 +170,11 @@ class _MappingView(Mapping[t.Any, t.Any]):
         value = self._value.get(key, _MISSING)
         self._questions[Kind.VALUE, path] = _sign(value)
         if value is _MISSING:
-            raise KeyError(key)
+            raise MissingFactError(key, self.path)
         return _view(value, path, self._questions)
+
+    def __repr__(self) -> str:
+        return _spelled(self.path)
 
     def __iter__(self) -> Iterator[t.Any]:
         self._questions[Kind.KEYS, self.path] = tuple(self._value)
@@ -195,11 +207,19 @@ class _ListView(Sequence[t.Any]):
         self._questions[Kind.LENGTH, self.path] = len(self._value)
         return len(self._value)
 
+    def __repr__(self) -> str:
+        return _spelled(self.path)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and not isinstance(other, str) and list(self) == list(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self))
+
+
+def _spelled(path: Path) -> str:
+    """Return where a part of the facts is, as an expression has it."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
 def _view(value: t.Any, path: Path, questions: dict[Question, t.Hashable]) -> t.Any:

@@ -40,6 +40,8 @@ _LEAST_WEIGHT, _GREATEST_WEIGHT = 1e-6, 1e6
 _EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL expression over the machine's facts."}
 
 _TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
+_PREP = "machines that start by PReP (POWER) are not supported"
+_UNSUPPORTED = dict.fromkeys(("prep", "prepboot", "prep_boot", "prep-boot"), _PREP)
 _EVERY = frozenset(SpaceType)
 _MOUNTED = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.BIOS_GRUB}
 _CARRYING_FILES = _MOUNTED - {SpaceType.ZPOOL}
@@ -157,6 +159,8 @@ class _PartitionType(Kind):
         word = Text(filled=True).read(value).lower()
         if word in gpt.DISCOVERABLE:
             return gpt.DISCOVERABLE[word]
+        if word in _UNSUPPORTED:
+            raise ValueError(f"is {shown(value)}; {_UNSUPPORTED[word]}")
         if word in ("root", "usr"):
             machines = ", ".join(name for name in gpt.DISCOVERABLE if name.startswith(f"{word}-"))
             raise ValueError(f"{word!r} differs on every kind of machine; there are {machines}")
@@ -290,7 +294,7 @@ SPACE = Table(
     "a space",
     [
         Row("id", _Id(), "Names the space; volumes, arrays and partitions are called so.", required=True),
-        Row("type", Word(SpaceType), "What it is to become.", required=True),
+        Row("type", Word(SpaceType, refused=_UNSUPPORTED), "What it is to become.", required=True),
         Row("size", SpaceSize(), "Its exact size; drop min_size and max_size then."),
         Row("min_size", SpaceSize(zero=True), "Its least size."),
         Row("max_size", SpaceSize(), "Its largest size."),

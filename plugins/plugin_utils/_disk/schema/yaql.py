@@ -15,12 +15,13 @@ import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
+from ....module_utils._data.words import listed
 from ..._common.libraries import yaql, yaql_contexts, yaql_expressions
 from . import limits
 from .functions import register
 from .grammar import create_engine
 from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
-from .memo import Answers, Grounds, Memory, Remembered
+from .memo import Answers, Grounds, Memory, MissingFactError, Remembered
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 
@@ -31,6 +32,11 @@ _OPTIONS = {
     "yaql.convertInputData": False,
     "yaql.convertOutputData": False,
 }
+
+
+_MOST_DISKS = 4
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-fA-F]+>")
+"""How Python shows an object that has no words for itself."""
 
 
 class ExpressionError(ValueError):
@@ -58,8 +64,14 @@ class Evaluator:
         source = _source(text)
         reason, value = self._memory.compute(source, self._facts, lambda facts: _outcome(source, facts))
         if reason:
-            raise ExpressionError(f"expression {_shortened(source)!r} failed: {reason}")
+            raise ExpressionError(f"expression {_shortened(source)!r} failed: {reason}{self._without(value)}")
         return value
+
+    def _without(self, key: t.Any) -> str:
+        """Return which disks have no fact of a name, and what to ask for instead."""
+        found = self._facts.get("disks") if isinstance(key, str) else None
+        lacking = [str(disk.get("id")) for disk in found or () if isinstance(disk, Mapping) and key not in disk]
+        return f" (disks without it: {listed(lacking, _MOST_DISKS)}); $.get({key}) gives null for them" if lacking else ""
 
     def recall(self, text: str) -> Remembered | None:
         """Return what is known of the result, as [reason, value], if the expression was evaluated before; see Memory.recall."""
@@ -90,7 +102,7 @@ def _outcome(source: str, facts: t.Any) -> list[t.Any]:
         return [f"it has a bad regular expression: {error}", None]
     except Exception as error:
         # YAQL and what it calls raise errors of any type for expressions that somebody wrote.
-        return [_reason(error), None]
+        return [_reason(error), str(error.args[0]) if isinstance(error, MissingFactError) and error.of_disk else None]
 
 
 def _collected(value: t.Any, left: list[int]) -> t.Any:
@@ -130,7 +142,8 @@ def _parsed(engine: t.Callable[[str], yaql_expressions.Statement], source: str) 
 def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"the facts have no {error.args[0]!r}" if error.args else "the facts have no such key"
-    return str(error).replace("#property#", "property ").replace("#operator_", "operator ") or type(error).__name__
+    said = str(error).replace("#property#", "property ").replace("#operator_", "operator ")
+    return _ADDRESS.sub("a value", said) or type(error).__name__
 
 
 def _shortened(source: str, longest: int = 120) -> str:

@@ -68,3 +68,59 @@ def test_every_profile_plans_facts_of_id_and_size_alone(path: t.Any) -> None:
     profile = read_profile(path)
     plan = Planner(profile["schema"]).plan({"disks": [{"id": f"sd{letter}", "size": 900_000} for letter in "abcd"]})
     assert any(disk["spaces"] for disk in plan["disks"])
+
+
+def mistakes(schema: list[Plain], *disks: Plain, **facts: t.Any) -> str:
+    with pytest.raises(InputError) as raised:
+        Planner(schema).plan({"disks": list(disks), **facts})
+    return str(raised.value)
+
+
+def test_a_missing_fact_names_the_disks_and_what_to_ask_for() -> None:
+    one, other = {"id": "sda", "size": 900_000, "transport": "sata"}, {"id": "sdb", "size": 900_000}
+    schema = [{"id": "root", "type": "partition", "disks": "yaql=$.disks.where($.transport = sata)"}]
+    planner = Planner(schema)
+    for first, second in (("sda", "sdb"), ("x", "y")):
+        with pytest.raises(InputError) as raised:
+            planner.plan({"disks": [{**one, "id": first}, {**other, "id": second}]})
+        assert f"(disks without it: {second}); $.get(transport) gives null for them" in str(raised.value)
+    assert "disks without it" not in mistakes([{"id": "root", "type": "partition", "size": "yaql=$.nope"}], one)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "$.disks.nope()",
+        "$.disks + 1",
+        "$.disks[0] + $.disks",
+        "$.disks.where($).nope()",
+        "$.disks.select($.size) + {a => 1}",
+        "$.disks[0].nope()",
+    ],
+)
+def test_no_message_shows_where_an_object_lies_in_memory(expression: str) -> None:
+    says = mistakes([{"id": "root", "type": "partition", "disks": f"yaql={expression}"}], {"id": "sda", "size": 900_000})
+    assert "0x" not in says
+    assert "_ListView" not in says
+
+
+@pytest.mark.parametrize("facts", [{"transport": "dasd"}, {"table": "dasd"}, {"dev": "/dev/dasda"}])
+def test_a_dasd_is_left_out_by_name(facts: Plain) -> None:
+    dasd = {"id": "x", "size": 900_000, **facts}
+    assert "x is a DASD of IBM Z" in mistakes([{"id": "root", "type": "partition"}], dasd)
+    plan = Planner([{"id": "root", "type": "partition"}]).plan({"disks": [dasd, {"id": "sda", "size": 900_000}]})
+    assert [(one["disk_id"], one["kinds"]) for one in plan["left_out_disks"]] == [("x", [])]
+
+
+@pytest.mark.parametrize("firmware", ["prep", "PReP", "ofw", "s390x"])
+def test_firmware_that_is_not_supported_is_refused_by_name(firmware: str) -> None:
+    says = mistakes([{"id": "root", "type": "partition"}], {"id": "sda", "size": 900_000}, firmware=firmware)
+    assert says.startswith("hardware.firmware: ")
+    assert "not supported" in says
+
+
+@pytest.mark.parametrize("key", ["type", "partition_type"])
+def test_prep_partitions_are_refused_by_name(key: str) -> None:
+    says = mistakes([{"id": "boot", "type": "partition", key: "prep"}], {"id": "sda", "size": 900_000})
+    assert says.startswith(f"schema[0].{key}: ")
+    assert "PReP (POWER) are not supported" in says
