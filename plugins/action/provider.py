@@ -13,7 +13,7 @@ from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
 from ..plugin_utils._provider.tasks.provider import run_provider
 
-_ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove")
+_ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove", "drained")
 
 
 class ActionModule(PlanningAction):
@@ -28,6 +28,7 @@ class ActionModule(PlanningAction):
         "traits": {"type": "list", "elements": "str"},
         "aggregates": {"type": "list", "elements": "str"},
         "generation": {"type": "int"},
+        "drained": {"type": "raw"},
         "add": {"type": "dict"},
         "remove": {"type": "dict"},
         "custom_traits": {"type": "list", "elements": "str"},

@@ -10,7 +10,14 @@ import typing as t
 from collections.abc import Mapping
 
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE, REQUEST_ARGUMENTS, REQUEST_EXCLUSIVE, REQUEST_NEEDS
+from ..plugin_utils._provider.arguments import (
+    DATABASE_ARGUMENTS,
+    DATABASE_EXCLUSIVE,
+    DRAINED_ARGUMENT,
+    REQUEST_ARGUMENTS,
+    REQUEST_EXCLUSIVE,
+    REQUEST_NEEDS,
+)
 from ..plugin_utils._provider.tasks.allocation import run_provider_allocation
 
 _REQUEST: Mapping[str, t.Any] = {
@@ -55,6 +62,7 @@ class ActionModule(PlanningAction):
         "consumer_type": {"type": "str"},
         "take_over": {"type": "bool", "default": False},
         "lease": {"type": "str"},
+        "drained": DRAINED_ARGUMENT,
         "retries": {"type": "int", "default": 40},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {

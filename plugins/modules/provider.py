@@ -73,6 +73,15 @@ options:
       - The generation at which the caller saw the provider. If there is something to change and the generation has risen since, the task
         fails.
     type: int
+  drained:
+    description:
+      - Whether nothing more is given of the provider, nor of those below it, for example before it is repaired or switched off. It is
+        neither a candidate nor claimed on, unless a task says O(bareon.allocator.provider_allocation#module:drained=include). What
+        consumers have stays theirs.
+      - V(true), V(false), or a mapping with C(reason), which refusals and C(why) show, and C(until), a time from now, such as V(2h) or
+        V(7d), or a date, after which it is over by itself.
+      - By default it stays as it was. The clock is that of the database.
+    type: raw
   add:
     description:
       - A mapping with C(inventories), C(traits) and C(aggregates) to add to those of the provider. If it already has an inventory of a
@@ -98,7 +107,7 @@ options:
   providers:
     description:
       - Several providers, each a mapping with the keys O(uuid), O(name), O(parent), O(inventories), O(traits), O(aggregates),
-        O(generation), O(add) and O(remove). Mutually exclusive with these options.
+        O(generation), O(drained), O(add) and O(remove). Mutually exclusive with these options.
     type: list
     elements: dict
   state:
@@ -179,6 +188,14 @@ EXAMPLES = r"""
   bareon.allocator.provider:
     name: host1
     state: absent
+
+- name: Drain a host for a repair
+  bareon.allocator.provider:
+    database: sqlite:////var/lib/bareon.sqlite
+    name: host1
+    drained:
+      reason: disk replaced
+      until: 2d
 """
 
 RETURN = r"""
@@ -219,6 +236,10 @@ providers:
       type: list
       elements: str
       returned: success
+    drained:
+      description: V(true), or C(reason) and C(until) of the drain.
+      type: raw
+      returned: if the provider itself is drained
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while

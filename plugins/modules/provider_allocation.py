@@ -84,8 +84,8 @@ options:
   consumers:
     description:
       - Several consumers, each a mapping with the keys O(consumer), O(allocations), O(project), O(user), O(consumer_type),
-        O(consumer_generation), O(take_over) and O(lease). O(project), O(user), O(consumer_type), O(take_over) and O(lease) of the task are
-        the defaults.
+        O(consumer_generation), O(take_over), O(lease) and O(drained). O(project), O(user), O(consumer_type), O(take_over), O(lease) and
+        O(drained) of the task are the defaults.
       - To take everything back, the name or the UUID of a consumer is enough in place of a mapping.
       - All of them get what they claim, or none. Sums are checked together, so consumers may change places.
       - "A consumer with C(allocations: {}) gives everything back in the same transaction, so that others can have it."
@@ -141,6 +141,13 @@ options:
         in the same transaction; RV(ended) says whose it was. Until then the consumer gets it back by claiming again.
       - The clock is that of the database.
     type: str
+  drained:
+    description:
+      - Whether more of drained providers may be claimed, see O(bareon.allocator.provider#module:drained).
+      - What a consumer has of them stays its own in either case.
+    type: str
+    choices: [exclude, include]
+    default: exclude
   consumer_type:
     description:
       - What the consumer is, such as V(INSTANCE), V(MIGRATION) or V(CONTAINER), 1 to 255 of A-Z, 0-9 and _.
@@ -344,9 +351,8 @@ world:
 conflict:
   description:
     - Why it cannot be had.
-    - C(refused) lists each amount with C(consumer), C(consumer_name), C(provider), C(provider_name), C(resource_class), C(reason), which
-      is V(full), V(piece),
-      V(no_inventory) or V(unknown_provider), and C(says), and where it is V(full) with what is C(asked) and C(free).
+    - C(refused) lists each amount with C(consumer), C(consumer_name), C(provider), C(provider_name), C(resource_class), C(reason) and
+      C(says). The reason is V(full), with what is C(asked) and C(free), V(piece), V(drained), V(no_inventory) or V(unknown_provider).
     - C(candidates) has the same for each of the candidates.
     - C(generations) has each generation that was expected and that was found.
     - C(owners) lists consumers that belong to others, with C(consumer), C(name), C(project) and C(user). C(consumers) are the UUIDs of

@@ -121,6 +121,12 @@ options:
       - Mutually exclusive with O(groups), O(query) and the options that belong to these.
     type: list
     elements: dict
+  drained:
+    description:
+      - Whether drained providers may be candidates, see O(bareon.allocator.provider#module:drained).
+    type: str
+    choices: [exclude, include]
+    default: exclude
   limit:
     description:
       - The most candidates to return. The search stops when it has them.

@@ -24,6 +24,8 @@ BACKUP_ARGUMENTS: Mapping[str, t.Any] = {
 
 DATABASE_EXCLUSIVE: tuple[tuple[str, ...], ...] = (("database", "world"),)
 
+DRAINED_ARGUMENT: Mapping[str, t.Any] = {"type": "str", "choices": ["exclude", "include"], "default": "exclude"}
+
 _ASKED: Mapping[str, t.Any] = {
     "groups": {"type": "dict"},
     "same_subtree": {"type": "list", "elements": "raw"},
@@ -52,6 +54,7 @@ REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
         "mutually_exclusive": _QUERY_EXCLUSIVE,
         "required_one_of": [("groups", "query")],
     },
+    "drained": DRAINED_ARGUMENT,
     "limit": {"type": "int"},
     "distinct": {"type": "str", "choices": ["allocations", "mappings"], "default": "allocations"},
     "order": {"type": "str", "choices": ["none", "spread", "pack"], "default": "none"},

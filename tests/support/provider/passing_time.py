@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import metadata
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.times import FOREVER
 
-TIMES = {("consumers", "claimed_at"), ("consumers", "expires_at")}
+TIMES = {
+    ("consumers", "claimed_at"),
+    ("consumers", "expires_at"),
+    ("resource_providers", "drained_until"),
+    ("resource_providers", "closed_until"),
+}
 
 
 def pass_time(ledger, seconds):
@@ -18,6 +24,6 @@ def pass_time(ledger, seconds):
     def move(connection):
         for table, column in TIMES:
             held = metadata.tables[table].c[column]
-            connection.execute(sa.update(metadata.tables[table]).where(held.is_not(None)).values({column: held - seconds}))
+            connection.execute(sa.update(metadata.tables[table]).where(held < FOREVER).values({column: held - seconds}))
 
     ledger.write(move)

@@ -21,6 +21,9 @@ from .index import Index, Mask
 _MOST_NAMED = 3
 
 
+_FEW = 3
+
+
 @dataclass(frozen=True)
 class Filter:
     """One constraint of one column: its kind, what it says to a reader, and where it holds.
@@ -80,6 +83,8 @@ def column_filters(index: Index, group: Group, amounts: tuple[tuple[str, int], .
     if group.forbidden:
         yield _same("forbidden", f"not trait {', '.join(sorted(group.forbidden))}", ~index.any_trait(group.forbidden))
     yield from _aggregate_filters(index, group)
+    if index.drained.any():
+        yield _same("drained", f"not drained ({_drains(index)})", ~index.drained)
     if group.in_tree is not None:
         tree = index.tree_mask(group.in_tree)
         shared = np.zeros(index.size, dtype=bool) if group.suffix == UNSUFFIXED else tree
@@ -176,6 +181,11 @@ def _aggregate_filters(index: Index, group: Group) -> Iterator[Filter]:
     if group.not_member_of:
         inside = index.any_aggregate(group.not_member_of)
         yield Filter("not_member_of", f"not in aggregate {', '.join(sorted(group.not_member_of))}", ~widen(inside), ~inside)
+
+
+def _drains(index: Index) -> str:
+    """Return the first drained providers, in words."""
+    return listed(sorted({provider.drained for provider in index.providers if provider.drained}), _FEW)
 
 
 def _same(kind: str, says: str, holds: Mask) -> Filter:

@@ -14,7 +14,7 @@ import gc
 import typing as t
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, repeat
 
@@ -110,6 +110,8 @@ def _tree_searches(
     part: Part, request: Request, options: SearchOptions, rank: Rank, budget: Budget
 ) -> Iterator[Iterator[tuple[_Kind, int, Choice]]]:
     """Yield the choices of each tree of a part."""
+    if request.drained:
+        part = replace(part, index=part.index.undrained())
     levels = make_levels(part.index, request, interchangeable_once=options.distinct == "allocations", rank=rank)
     if part.roots is None:
         trees = ordered_trees(levels, options.order)

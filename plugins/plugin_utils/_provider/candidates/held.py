@@ -34,7 +34,7 @@ def held_candidate(world: World, held: Allocations, request: Request, budget: in
         return nothing
     known = world.known_names()
     index = build_index(World(_cut_down(world.providers, held), {}, known.traits, known.classes))
-    return find_candidates(index, replace(request, limit=1), SearchOptions(budget=budget), rank=_fewest_options)
+    return find_candidates(index, replace(request, limit=1, drained=True), SearchOptions(budget=budget), rank=_fewest_options)
 
 
 def _fewest_options(index: Index, column: Column) -> npt.NDArray[np.float64]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 
@@ -30,13 +30,17 @@ Stock = tuple[Hashable, str, int, int, int, int, int]
 
 
 class Member(t.NamedTuple):
-    """One provider; `key` is what its inventories, traits, aggregates and children name it by."""
+    """One provider; `key` is what its inventories, traits, aggregates and children name it by.
+
+    `drained` says why nothing is given of it, for itself or for those above it; empty where something is.
+    """
 
     key: Hashable
     uuid: str
     name: str
     generation: int
     parent: Hashable | None
+    drained: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,17 @@ class Index:
     def known(self) -> KnownNames:
         """Every resource class and trait that exists, and the names of aggregates."""
         return known_names(self.custom_classes.union(self.classes), self.custom_traits.union(self.with_trait), self.aggregate_names)
+
+    @cached_property
+    def drained(self) -> Mask:
+        """Where nothing is given."""
+        return np.array([bool(provider.drained) for provider in self.providers], dtype=bool)
+
+    def undrained(self) -> Index:
+        """Return the same index as if no provider were drained."""
+        if not self.drained.any():
+            return self
+        return replace(self, providers=tuple(provider._replace(drained="") for provider in self.providers))
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
@@ -267,9 +282,12 @@ def index_rows(
 
 def _rows_of(world: World) -> Rows:
     """Return a world as rows, their keys the UUIDs."""
-    used = world.usages()
+    used, drains = world.usages(), world.drains()
     return Rows(
-        members=(Member(provider.uuid, provider.uuid, provider.name, provider.generation, provider.parent) for provider in world.providers),
+        members=(
+            Member(provider.uuid, provider.uuid, provider.name, provider.generation, provider.parent, drains.get(provider.uuid, ""))
+            for provider in world.providers
+        ),
         stocks=(
             (provider.uuid, name, used.get((provider.uuid, name), 0), has.capacity, has.min_unit, has.max_unit, has.step_size)
             for provider in world.providers

@@ -184,6 +184,8 @@ def explain(index: Index, request: Request, have: int = 0, holders: Holders = la
     reason: {group, provider, name, resource_class, free, used_by}. `relax` lists the single changes that bring more candidates; `largest`
     the largest piece of each class that is free.
     """
+    if request.drained:
+        index = index.undrained()
     roots = _count_roots(index, request)
     groups = {group.suffix: _count_group(index, request, group) for group in request.groups}
     combination = _count_combination(index, request)

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from ..._common.libraries import sa
 from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
 from ..candidates.index import Member, Rows, Stock, index_rows
-from ..ledger.clock import read_now
+from ..ledger.clock import read_now, sql_now
 from ..ledger.expired import expired_amounts
 from ..ledger.read import Holding, read_names_had, read_numbers, read_shared_roots
 from ..request.model import Request
@@ -137,7 +137,8 @@ def read_part(connection: sa.Connection, roots: Sequence[int], classes: Collecti
     `shares` is false where no provider of the ledger shares.
     """
     loaded = numbers_in({*roots, *(read_shared_roots(connection, roots) if shares else ())})
-    members = "SELECT id, uuid, name, generation, parent_id FROM resource_providers"
+    drained = f"CASE WHEN closed_until > {sql_now(connection)} THEN 'it is drained' ELSE '' END"
+    members = f"SELECT id, uuid, name, generation, parent_id, {drained} FROM resource_providers"
     found = rows(connection, Sql(f"{members} WHERE root_id IN ({loaded})"))
     numbers = [row[0] for row in found]
     index = index_rows(Rows(map(Member._make, found), _stocks(connection, numbers, classes, held), *read_names_had(connection, numbers)))

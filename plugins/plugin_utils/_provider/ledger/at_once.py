@@ -17,8 +17,9 @@ from functools import cache, partial
 
 from ..._common.libraries import sa
 from ..world.names import canonical_uuid, consumer_uuid
+from ..world.times import NEVER
 from .claims import Claim, Claimed, ConsumerState, apply_plan, plan_claims, refuse_outdated
-from .clock import NEVER, sql_now
+from .clock import sql_now
 from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
 from .read import Consumer, Guarded
@@ -87,7 +88,9 @@ def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, 
     rows = _find(sql_now(connection)).rows(connection, names)
     if not rows:
         raise _NotAtOnce
-    number, uuid, name, generation, now = min(rows, key=lambda row: row[1] != names["uuid"])
+    number, uuid, name, generation, closed, now = min(rows, key=lambda row: row[1] != names["uuid"])
+    if closed is not None and closed > now:
+        raise _NotAtOnce
     wanted = _new(claim, 0, now)
     if wanted.expires_at is not None and wanted.expires_at <= now:
         raise _NotAtOnce
@@ -95,7 +98,7 @@ def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, 
         consumer = guard_consumer(connection, None, wanted)
     except sa.exc.IntegrityError:
         raise _NotAtOnce from None
-    generation = raise_generation(connection, number, generation)
+    generation = raise_generation(connection, number, generation, now)
     values: dict[str, int | str] = {"consumer": consumer, "provider": number}
     for position, resource_class in enumerate(sorted(amounts)):
         values[f"name{position}"], values[f"amount{position}"] = resource_class, amounts[resource_class]
@@ -123,9 +126,9 @@ def _claim_in_one(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, s
 
 @cache
 def _find(now: str) -> Statement:
-    columns = (providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, sa.literal_column(now, sa.BigInteger))
+    own = (providers.c.id, providers.c.uuid, providers.c.name, providers.c.generation, providers.c.closed_until)
     named = sa.or_(providers.c.uuid == sa.bindparam("uuid"), providers.c.name == sa.bindparam("provider_name"))
-    return Statement(sa.select(*columns).where(named))
+    return Statement(sa.select(*own, sa.literal_column(now, sa.BigInteger)).where(named))
 
 
 @cache
@@ -151,6 +154,7 @@ def _whole(parts: int, now: str) -> Statement:
             ON CONFLICT DO NOTHING RETURNING id, claimed_at
         ), raised AS (
             UPDATE resource_providers p SET generation = p.generation + 1 FROM found, made WHERE p.id = found.id
+            AND (p.closed_until IS NULL OR p.closed_until <= found.present)
             RETURNING p.id, p.uuid, p.name, p.generation
         ), asked (class, amount) AS (VALUES {pieces}), counted AS (
             UPDATE inventories i SET used = i.used + asked.amount FROM raised, asked

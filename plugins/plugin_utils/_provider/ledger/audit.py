@@ -19,6 +19,7 @@ from ..._common.libraries import sa
 from ..world.model import Inventory
 from ..world.names import SHARING_TRAIT, why_no_provider_name, why_no_trait, why_no_uuid
 from ..world.parse import INVENTORY, INVENTORY_FIELDS
+from .drains import wrongly_closed
 from .inventories import stored_inventory
 from .mistyped import refuse_mistyped
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
@@ -99,9 +100,10 @@ def _lost(connection: sa.Connection) -> Iterator[Finding]:
     for number, capacity, *fields in connection.execute(capacities):
         if capacity != stored_inventory(Inventory(*fields))["capacity"]:
             lost.add(number)
+    lost |= wrongly_closed(connection)
     for number in sorted(lost & called.keys()):
         uuid, name = called[number]
-        says = f"provider {name} is not found by searches: its stored root, sharing or capacity is out of date"
+        says = f"provider {name} is not found by searches: its stored root, sharing, capacity or drain is out of date"
         yield Finding("lost", uuid, says, name)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ..world.model import Inventory
 from ..world.names import provider_uuid
+from ..world.times import AskedDrain
 from .read import StoredProvider
 
 ROOT = ""
@@ -47,6 +48,7 @@ class ProviderChange:
     add: Parts | None = None
     remove: Parts | None = None
     aggregate_names: Mapping[str, str] = field(default_factory=dict)
+    drained: AskedDrain | None = None
 
     @property
     def reference(self) -> str:

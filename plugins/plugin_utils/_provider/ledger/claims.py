@@ -19,7 +19,9 @@ from functools import cached_property
 from ....module_utils._data.errors import InputError, Mistake, NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Allocations
-from .clock import Time, read_now, shown_time
+from ..world.times import Time, shown_time
+from .clock import read_now
+from .drains import why_closed
 from .expired import are_used_by, choose_expired, lacking_room, read_expired
 from .guards import GenerationMoved, free_name, guard_consumer, guard_providers
 from .owners import Asked, find_consumers, find_former, refuse_others
@@ -75,7 +77,7 @@ class Claim:
     `generation` is the consumer's that the caller saw, 0 for a consumer that must not exist yet, None for any.
     `project`, `user` and `type` stay as they are where they are None, and so do `name` and the end of its `lease`. Where the consumer is
     given by its name, `consumer` is the UUID that a new one gets. `take_over` allows to change what others own. `seen` are the providers
-    that it was judged by.
+    that it was judged by. With `on_drained` it may take from drained providers.
     """
 
     consumer: str
@@ -88,6 +90,7 @@ class Claim:
     name: str | None = None
     take_over: bool = False
     lease: Time | None = None
+    on_drained: bool = False
 
     @property
     def asked(self) -> Asked:
@@ -163,6 +166,7 @@ class Change:
     wanted: Consumer
     amounts: Mapping[Key, int]
     former: Consumer | None = None
+    on_drained: bool = False
 
     @property
     def had(self) -> Mapping[Key, int]:
@@ -347,7 +351,7 @@ def settle(
 
     Of the inventories that are reshaped along with the claims, what a consumer has already is asked for again.
     """
-    refusals = [*_poor_pieces(plan, guarded, reshaped), *_overfull(plan, guarded)]
+    refusals = [*_poor_pieces(plan, guarded, reshaped), *_drained(connection, plan, guarded, reshaped), *_overfull(plan, guarded)]
     if refusals:
         _refuse(connection, plan, refusals)
     write_changes(connection, plan.needed, consumers)
@@ -431,7 +435,7 @@ def _change(claim: Claim, held: Holding | None, numbers: Mapping[str, int], now:
         return Change(held, _without_owner(owned), {})
     if claim.lease is not None:
         owned = replace(owned, expires_at=end_of_lease(claim.lease, now, owned.label))
-    return Change(held, owned, dict(wanted))
+    return Change(held, owned, dict(wanted), on_drained=claim.on_drained)
 
 
 def end_of_lease(lease: Time, now: int, label: str) -> int | None:
@@ -479,6 +483,16 @@ def _poor_pieces(plan: ClaimPlan, guarded: Guarded, reshaped: Collection[Key]) -
             if says:
                 reason = "piece" if key in guarded.stocks else "no_inventory"
                 yield _refusal(plan, change.wanted, key, reason, f"{key[1]} of {guarded.names[key[0]]}: {says}")
+
+
+def _drained(connection: sa.Connection, plan: ClaimPlan, guarded: Guarded, reshaped: Collection[Key]) -> Iterator[dict[str, t.Any]]:
+    """Yield what is asked for of drained providers beyond what a consumer has; a reshape moves what it has."""
+    closed = {number for number, until in guarded.closed.items() if until > plan.now}
+    for change in plan.changes if closed else ():
+        for key in sorted(change.asked.difference(reshaped)):
+            if key[0] in closed and not change.on_drained and change.amounts[key] > change.holds.get(key, 0):
+                says = f"{key[1]} of {guarded.names[key[0]]}: {why_closed(connection, key[0], plan.now)}; nothing more is given of it"
+                yield _refusal(plan, change.wanted, key, "drained", says)
 
 
 def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:

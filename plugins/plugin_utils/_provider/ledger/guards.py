@@ -47,7 +47,10 @@ _RELEASED: dict[str, t.Any] = {"released": sa.bindparam("is_released")}
 # MariaDB and MySQL return to a client what LAST_INSERT_ID was called with: the new generation without another question.
 _RAISE_AND_TELL = Statement(
     sa.update(providers)
-    .where(providers.c.id == sa.bindparam("number"))
+    .where(
+        providers.c.id == sa.bindparam("number"),
+        sa.or_(providers.c.closed_until.is_(None), providers.c.closed_until <= sa.bindparam("now", type_=sa.BigInteger)),
+    )
     .values(generation=sa.func.last_insert_id(providers.c.generation + 1))
 )
 _MAKE_CONSUMER = Statement(sa.insert(consumers).values(uuid=sa.bindparam("consumer_uuid"), generation=1, **_OWNER))
@@ -113,13 +116,14 @@ def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None
         raise GenerationMoved(moved)
 
 
-def raise_generation(connection: sa.Connection, number: int, read: int) -> int:
-    """Raise the generation of a provider by its number; return the new one. Raises LostRace when the provider has gone.
+def raise_generation(connection: sa.Connection, number: int, read: int, now: int) -> int:
+    """Raise the generation of a provider by its number; return the new one.
 
-    `read` is the one that this transaction has read, on SQLite without other writers since.
+    `read` is the one that this transaction has read, on SQLite without other writers since. Raises LostRace when the provider has gone,
+    or was drained meanwhile, on the servers that tell the new generation with the update.
     """
     if connection.dialect.name == "mysql":
-        generation = _RAISE_AND_TELL.add(connection, {"number": number})
+        generation = _RAISE_AND_TELL.add(connection, {"number": number, "now": now})
         if not generation:
             raise LostRace
         return generation

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from ..._common.libraries import sa
 from ..world.model import Allocations, Provider, World
 from ..world.names import SHARING_TRAIT
+from ..world.times import Drain
+from .drains import write_closed, write_drains
 from .inventories import STORED_FIELDS, stored_inventory
 from .read import batches, read_roots, run_batches
 from .statements import insert_rows
@@ -51,12 +53,16 @@ def store_providers(connection: sa.Connection, found: Iterable[Provider], used: 
     Reads each provider once and holds a few thousand of them, and those that come before their parents.
     """
     early: list[_Placed] = []
+    drains: dict[int, Drain | None] = {}
     for part in batches(found):
         placed = _placed(connection, part)
         early += [each for each in placed if each.comes_early]
         _insert_providers(connection, placed)
         _insert_belongings(connection, placed, used or {})
+        drains.update((each.number, each.provider.drained) for each in placed if each.provider.drained)
     _place_early(connection, early)
+    write_drains(connection, drains)
+    write_closed(connection, drains)
 
 
 def ensure_names(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> None:

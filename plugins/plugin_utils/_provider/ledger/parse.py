@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from ....module_utils._data.containers import Also, ListOf, MappingOf, Row, Table, Values, read_all, read_each, refuse_doubles
 from ....module_utils._data.errors import Mistakes
-from ....module_utils._data.kinds import Anything, Checked, Kind, Truth, shown
+from ....module_utils._data.kinds import Anything, Checked, Kind, Truth, Word, shown
 from ..world.model import Inventory
 from ..world.names import (
     CONSUMER_TYPE_PATTERN,
@@ -28,9 +28,9 @@ from ..world.names import (
     why_no_uuid,
 )
 from ..world.parse import AMOUNTS, CLASS, CONSUMER, GENERATION, INVENTORIES, NAME, PROVIDER_ROWS, TRAITS
+from ..world.times import TimeKind
 from .changes import ROOT, Parts, ProviderChange
 from .claims import Claim
-from .clock import TimeKind
 from .own_names import Names
 
 PARTS = ("inventories", "traits", "aggregates")
@@ -91,6 +91,7 @@ _CLAIM = Table(
         Row("consumer_generation", GENERATION),
         Row("take_over", Truth(), default=False),
         Row("lease", LEASE),
+        Row("drained", Word(["exclude", "include"]), default="exclude"),
     ],
 )
 
@@ -163,6 +164,7 @@ def _change(entry: t.Any, values: Values, place: str, mistakes: Mistakes) -> Pro
         traits=None if values["traits"] is None else frozenset(values["traits"]),
         aggregates=None if values["aggregates"] is None else frozenset(map(aggregate_uuid, values["aggregates"])),
         generation=values["generation"],
+        drained=values["drained"],
         add=_parts(added),
         remove=_parts(removed),
         aggregate_names=names_by_uuid([*(values["aggregates"] or ()), *(added.get("aggregates") or ())], aggregate_uuid),
@@ -192,4 +194,5 @@ def _claim(values: Values) -> Claim:
         name=values["consumer"] if why_no_uuid(values["consumer"]) else None,
         take_over=values["take_over"],
         lease=values["lease"],
+        on_drained=values["drained"] == "include",
     )

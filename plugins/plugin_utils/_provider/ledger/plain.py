@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from ..world.model import Inventory, Provider, World
+from ..world.times import Drain, shown_time
 from .claims import Claimed, ConsumerState
-from .clock import shown_time
 from .owners import owner_of
 from .read import Consumer, StoredProvider
 
@@ -36,14 +36,30 @@ def plain_provider(provider: Provider, aggregate_names: Mapping[str, str] | None
         "inventories": plain_inventories(provider.inventories),
         "traits": sorted(provider.traits),
         "aggregates": sorted(called.get(aggregate, aggregate) for aggregate in provider.aggregates),
+        **({} if provider.drained is None else {"drained": _plain_drain(provider.drained)}),
     }
+
+
+def _plain_drain(drain: Drain) -> Plain | bool:
+    """Return a drain as tasks take it."""
+    told = {"reason": drain.reason, "until": shown_time(drain.until)}
+    return {key: value for key, value in told.items() if value} or True
 
 
 def plain_stored(provider: StoredProvider, aggregate_names: Mapping[str, str]) -> Plain:
     """Return a provider of the ledger as `world` takes it."""
     inventories = {name: stock.inventory for name, stock in provider.inventories.items()}
     return plain_provider(
-        Provider(provider.uuid, provider.name, provider.parent, inventories, provider.traits, provider.aggregates, provider.generation),
+        Provider(
+            provider.uuid,
+            provider.name,
+            provider.parent,
+            inventories,
+            provider.traits,
+            provider.aggregates,
+            provider.generation,
+            provider.drained,
+        ),
         aggregate_names,
     )
 

@@ -11,14 +11,17 @@ that moves; a provider that is as declared is not written at all.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ....module_utils._data.errors import InputError, Mistakes
 from ..._common.libraries import sa
 from ..world.model import inventory_warnings
 from ..world.names import SHARING_TRAIT
+from ..world.times import Drain
 from .changes import ProviderChange, ProvidersChanged
 from .claims import guard_consumers, released, write_changes
 from .clock import read_now
+from .drains import write_closed, write_drains
 from .expired import Key, are_used_by, read_expired
 from .guards import begin_above_gone, guard_providers, guard_topology, remember_gone
 from .import_world import ensure_aggregates, ensure_names
@@ -36,6 +39,9 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
 
     Raises InputError (unknown parent, name taken, loop), StillInUse, GenerationMoved, LostRace.
     """
+    if any(change.drained for change in changes):
+        now = read_now(connection)
+        changes = [change if change.drained is None else replace(change, drained=change.drained.resolved(now)) for change in changes]
     stored = _find(connection, changes)
     try:
         return _put(connection, changes, stored)
@@ -64,7 +70,8 @@ def _put(connection: sa.Connection, changes: Sequence[ProviderChange], stored: M
     # New names before guards, here as everywhere: two changes that need both never wait for each other.
     ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
     ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
-    if moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents) or _renamed(changes, stored):
+    is_moved = moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents)
+    if is_moved or _renamed(changes, stored) or _drained(changes, stored):
         guard_topology(connection)
         stored = _find(connection, changes)
     moved = moved_numbers(stored, parents)
@@ -78,7 +85,11 @@ def _put(connection: sa.Connection, changes: Sequence[ProviderChange], stored: M
     _rename(connection, changes, guarded)
     write_parents(connection, {provider.uuid: provider.parent for provider in guarded.values()}, parents)
     present = {provider.id for provider in stored.values()}
-    write_roots(connection, moved | {provider.id for provider in guarded.values()} - present)
+    new = {provider.id for provider in guarded.values()} - present
+    write_roots(connection, moved | new)
+    drains = _drained(changes, guarded)
+    write_drains(connection, drains)
+    write_closed(connection, moved | new | drains.keys())
     write_inventories(connection, [(guarded[change.reference], change.inventories) for change in changes if change.inventories is not None])
     _write_sets(connection, changes, guarded)
     after = read_providers(connection, {provider.uuid for provider in guarded.values()})
@@ -139,7 +150,7 @@ def _guard(
 ) -> set[int]:
     """Guard the providers that differ from what is declared, and all below those that move; return the numbers of all of them."""
     known = [(change, stored[change.reference]) for change in changes if change.reference in stored]
-    below = numbers_below(connection, moved_numbers(stored, parents))
+    below = numbers_below(connection, moved_numbers(stored, parents) | _drained(changes, stored).keys())
     differing = {provider.id: change.generation for change, provider in known if _differs(change, provider, parents)}
     dropped = {
         (provider.id, name)
@@ -192,6 +203,7 @@ def _differs(change: ProviderChange, provider: StoredProvider, parents: Mapping[
         or change.inventories not in (None, inventory)
         or change.traits not in (None, provider.traits)
         or change.aggregates not in (None, provider.aggregates)
+        or (change.drained is not None and change.drained.at(0) != provider.drained)
     )
 
 
@@ -205,6 +217,12 @@ def _renamed(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvi
     """Return the new names of the stored providers that lose theirs, by number."""
     known = [(stored[change.reference], change.name) for change in changes if change.reference in stored]
     return {provider.id: name for provider, name in known if name is not None and name != provider.name}
+
+
+def _drained(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> dict[int, Drain | None]:
+    """Return what becomes of the stored providers that are drained, or not any more, by number."""
+    asked = [(stored[change.reference], change.drained.at(0)) for change in changes if change.drained and change.reference in stored]
+    return {provider.id: drain for provider, drain in asked if drain != provider.drained}
 
 
 def _rename(connection: sa.Connection, changes: Sequence[ProviderChange], guarded: Mapping[str, StoredProvider]) -> None:

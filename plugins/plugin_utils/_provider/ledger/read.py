@@ -9,13 +9,14 @@ from __future__ import annotations
 import typing as t
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 
 from ..._common.libraries import sa
 from ..world.model import Allocations, Inventory, Provider, World
 from ..world.names import SHARING_TRAIT, STANDARD_CLASSES, STANDARD_TRAITS, KnownNames, canonical_uuid, consumer_uuid, known_names
+from ..world.times import FOREVER, Drain
 from .clock import read_now, sql_now
 from .statements import Statement, among, fill, padded, select_rows, slots
 from .tables import allocations, consumers, inventories, provider_aggregates, provider_traits, providers
@@ -47,6 +48,8 @@ _PROVIDERS = (
         providers.c.generation,
         _PARENTS.c.uuid.label("parent"),
         _PARENTS.c.name.label("parent_name"),
+        providers.c.drain_reason,
+        providers.c.drained_until,
     )
     .select_from(providers.outerjoin(_PARENTS, _PARENTS.c.id == providers.c.parent_id))
     .order_by(providers.c.id)
@@ -63,7 +66,13 @@ _CONSUMER_COLUMNS = (
 )
 _CONSUMER_WIDTH = len(_CONSUMER_COLUMNS)
 _GUARDED = sa.select(
-    providers.c.id, providers.c.generation, providers.c.name, inventories.c.resource_class, *_INVENTORY_COLUMNS, inventories.c.used
+    providers.c.id,
+    providers.c.generation,
+    providers.c.name,
+    providers.c.closed_until,
+    inventories.c.resource_class,
+    *_INVENTORY_COLUMNS,
+    inventories.c.used,
 ).select_from(providers.outerjoin(inventories))
 
 
@@ -111,6 +120,7 @@ class StoredProvider:
     traits: frozenset[str]
     aggregates: frozenset[str]
     parent_name: str | None = None
+    drained: Drain | None = None
 
 
 @dataclass(frozen=True)
@@ -150,11 +160,15 @@ class Namesake:
 
 @dataclass(frozen=True)
 class Guarded:
-    """What does not change until the transaction ends: providers' generations and names by number, inventories by (number, class)."""
+    """What does not change until the transaction ends: providers' generations and names by number, inventories by (number, class).
+
+    `closed` says until when nothing is given of the providers that are drained, or have been.
+    """
 
     generations: Mapping[int, int]
     names: Mapping[int, str]
     stocks: Mapping[tuple[int, str], StoredInventory]
+    closed: Mapping[int, int] = field(default_factory=dict)
 
 
 def amounts_by_provider(amounts: Mapping[tuple[int, str], int], uuids: Mapping[int, str]) -> dict[str, dict[str, int]]:
@@ -274,7 +288,8 @@ def read_shared_roots(connection: sa.Connection, roots: Iterable[int]) -> set[in
 
 def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int] | None, now: int | None = None) -> World:
     now = read_now(connection) if now is None else now
-    rows = list(_rows(connection, "SELECT id, uuid, name, generation, parent_id FROM resource_providers", "id", numbers, "ORDER BY id"))
+    own = "id, uuid, name, generation, parent_id, drain_reason, drained_until"
+    rows = list(_rows(connection, f"SELECT {own} FROM resource_providers", "id", numbers, "ORDER BY id"))
     uuids = {row[0]: row[1] for row in rows}
     columns = ", ".join(column.name for column in _INVENTORY_COLUMNS)
     stocks = _inventories_of(_rows(connection, f"SELECT provider_id, resource_class, {columns} FROM inventories", "provider_id", numbers))
@@ -293,8 +308,9 @@ def _read_providers_of_world(connection: sa.Connection, numbers: Collection[int]
             traits=trait_sets.get(number, nothing),
             aggregates=aggregate_sets.get(number, nothing),
             generation=generation,
+            drained=None if until is None else read_drain(reason, until, now),
         )
-        for number, uuid, name, generation, parent in rows
+        for number, uuid, name, generation, parent, reason, until in rows
     )
     classes, known_traits, named = _read_names(connection)
     held = _read_allocations(connection, uuids, numbers, now)
@@ -431,14 +447,17 @@ def read_guarded(connection: sa.Connection, numbers: Iterable[int]) -> Guarded:
     """Return the generations and inventories of guarded providers."""
     generations: dict[int, int] = {}
     names: dict[int, str] = {}
+    closed: dict[int, int] = {}
     stocks: dict[tuple[int, str], StoredInventory] = {}
     for part in batches(numbers):
-        for number, generation, called, name, *fields, used in _guarded_of(padded(len(part))).rows(connection, fill("number", part)):
+        for number, generation, called, until, name, *fields, used in _guarded_of(padded(len(part))).rows(connection, fill("number", part)):
             generations[number] = generation
             names[number] = called
+            if until is not None:
+                closed[number] = until
             if name is not None:
                 stocks[number, name] = StoredInventory(Inventory(*fields), used)
-    return Guarded(generations, names, stocks)
+    return Guarded(generations, names, stocks, closed)
 
 
 def read_holdings(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, Holding]:
@@ -558,6 +577,7 @@ def _with_belongings(connection: sa.Connection, rows: Collection[sa.Row[t.Any]])
         members = sa.select(provider_aggregates.c.provider_id, provider_aggregates.c.aggregate)
         aggregate_sets.update(_sets_of(connection.execute(members.where(provider_aggregates.c.provider_id.in_(part)))))
     nothing: frozenset[str] = frozenset()
+    now = read_now(connection) if any(row.drained_until is not None for row in rows) else 0
     return [
         StoredProvider(
             id=row.id,
@@ -569,9 +589,15 @@ def _with_belongings(connection: sa.Connection, rows: Collection[sa.Row[t.Any]])
             traits=trait_sets.get(row.id, nothing),
             aggregates=aggregate_sets.get(row.id, nothing),
             parent_name=row.parent_name,
+            drained=read_drain(row.drain_reason, row.drained_until, now),
         )
         for row in rows
     ]
+
+
+def read_drain(reason: str | None, until: int | None, now: int) -> Drain | None:
+    """Return the drain that columns say, None where there is none or it is over `now`."""
+    return None if until is None or until <= now else Drain(reason or "", None if until == FOREVER else until)
 
 
 def _inventories_of(rows: Iterable[t.Any]) -> dict[int, dict[str, Inventory]]:

@@ -61,7 +61,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A whole request. `isolated` are the suffixes whose provider satisfies no other suffixed group.
+    """A whole request. `isolated` are the suffixes whose provider satisfies no other suffixed group. With `drained` drained providers do.
 
     `near` and `away` are consumers, by UUID or name, on whose roots a candidate is to be, or not to be. A caller that
     knows the consumers sets `roots` (None: any) and `other_roots`, by UUID. `met` are the only preferences that a candidate meets; None:
@@ -77,6 +77,7 @@ class Request:
     isolated: frozenset[str] = frozenset()
     can_split: frozenset[str] = frozenset()
     limit: int | None = None
+    drained: bool = False
     near: tuple[str, ...] = ()
     away: tuple[str, ...] = ()
     prefer: tuple[Preference, ...] = ()

@@ -40,6 +40,7 @@ from .candidates import (
     placed_groups,
     refuse_unknown_trees_in_database,
     search_options,
+    with_drained,
 )
 from .provider import inline_world, task_ledger
 from .recovery import run_recoverably
@@ -140,7 +141,7 @@ def _inside_request() -> Iterator[None]:
         raise InputError(Mistake(f"request.{mistake.place}", mistake.says) for mistake in error.mistakes) from None
 
 
-_OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation", "take_over", "lease")
+_OWN = ("consumer", "allocations", "project", "user", "consumer_type", "consumer_generation", "take_over", "lease", "drained")
 
 
 def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
@@ -160,7 +161,8 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, re
     elif arguments["candidates"] is not None:
         wanted = partial(_choose, candidates=_parse_candidates(arguments))
     elif arguments["request"] is not None:
-        wanted = partial(_place, claim=_parse_placed(arguments), request=arguments["request"])
+        request = with_drained(arguments["request"], arguments.get("drained"))
+        wanted = partial(_place, claim=_parse_placed({**arguments, "drained": request.get("drained")}), request=request)
     elif arguments["inventories"] is not None:
         forms = parse_reshape(arguments["inventories"], "inventories")
         wanted = partial(_reshape, forms=forms, claims=_parse_claims(arguments), generations=generations)

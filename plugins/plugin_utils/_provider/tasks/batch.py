@@ -34,7 +34,14 @@ from ..ledger.read import Holding, read_aggregate_names, read_holdings, read_kno
 from ..request.model import Request
 from ..world.names import aggregate_uuid
 from ..world.parse import AGGREGATES
-from .candidates import explain_ranked, parse_request_in_database, placed_groups, refuse_unknown_trees_in_database, search_options
+from .candidates import (
+    explain_ranked,
+    parse_request_in_database,
+    placed_groups,
+    refuse_unknown_trees_in_database,
+    search_options,
+    with_drained,
+)
 from .seen import seen_by
 
 _MOST_EXPLAINED = 3
@@ -80,14 +87,18 @@ def parse_batch(arguments: Mapping[str, t.Any], own: Mapping[str, t.Any]) -> Bat
     if gang["aggregates"] is not None and not gang["within"]:
         mistakes.add("gang.aggregates", "needs within: aggregate")
     mistakes.check()
+    requests = [with_drained(entry["request"], own.get("drained")) for entry in entries]
     claims = parse_claims(
-        [{**own, **{key: value for key, value in entry.items() if key != "request" and value is not None}} for entry in entries],
+        [
+            {**own, **{key: value for key, value in entry.items() if key != "request" and value is not None}, "drained": request["drained"]}
+            for entry, request in zip(entries, requests, strict=True)
+        ],
         "requests[{}]",
     )
     aggregates = None if gang["aggregates"] is None else tuple(dict.fromkeys(map(aggregate_uuid, gang["aggregates"])))
     together = arguments["all_or_nothing"] or arguments["gang"] is not None
     wanted = Gang(bool(gang["within"]), gang["apart"], aggregates)
-    return Batch(claims, [entry["request"] for entry in entries], together, wanted, gang["aggregates"] or ())
+    return Batch(claims, requests, together, wanted, gang["aggregates"] or ())
 
 
 def place_batch(ledger: Ledger, batch: Batch) -> Plain:

@@ -192,6 +192,11 @@ def _named_in(world: World, request: Request) -> Request:
     return with_names(request, world.aggregate_names, {provider.uuid: provider.name for provider in world.providers})
 
 
+def with_drained(request: Mapping[str, t.Any], drained: str | None) -> Mapping[str, t.Any]:
+    """Return the arguments of a request, drained providers included where these or the task's option `drained` say so."""
+    return {**request, "drained": "include" if "include" in (drained, request.get("drained")) else "exclude"}
+
+
 def search_options(arguments: Mapping[str, t.Any]) -> SearchOptions:
     """Return how the arguments want candidates to be looked for."""
     return SearchOptions(arguments["distinct"], arguments["order"], arguments["budget"])
@@ -243,7 +248,7 @@ def _parse_one(arguments: Mapping[str, t.Any], known: KnownNames) -> Request:
     else:
         request = parse_query(arguments["query"], known)
         request = request if arguments["limit"] is None else replace(request, limit=bounded_limit(arguments["limit"]))
-    return with_wishes(request, arguments, known)
+    return replace(with_wishes(request, arguments, known), drained=arguments.get("drained") == "include")
 
 
 def parse_request_in_database(connection: sa.Connection, arguments: Mapping[str, t.Any]) -> list[Request]:

@@ -19,7 +19,7 @@ from ..._common.libraries import sa
 from ..._common.table import table
 from ..feasible.matching import read_matching
 from ..ledger.audit import audit
-from ..ledger.clock import read_now, shown_time
+from ..ledger.clock import read_now
 from ..ledger.deadline import DEFAULT_TIMEOUT
 from ..ledger.inventories import MOST_SHOWN
 from ..ledger.open import Ledger, open_ledger
@@ -42,6 +42,7 @@ from ..request.groups import parse_group
 from ..world.model import Allocations, Provider, World
 from ..world.names import canonical_reference
 from ..world.parse import find_reference
+from ..world.times import shown_time
 from .candidates import refuse_unknown_trees_in_database
 from .provider import task_ledger
 

@@ -27,7 +27,7 @@ from ..ledger.retry import PATIENT, RetryPolicy
 from ..world.parse import parse_world
 from .recovery import run_recoverably
 
-_OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove")
+_OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove", "drained")
 
 
 def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
@@ -36,7 +36,7 @@ def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Pa
     Raises InputError, NoSolution, Unavailable.
     """
     several = arguments["providers"] is not None
-    own = {key: arguments[key] for key in _OWN if arguments[key] is not None}
+    own = {key: arguments[key] for key in _OWN if arguments.get(key) is not None}
     entries = arguments["providers"] if several else [own] if own else []
     mistakes = Mistakes()
     names = parse_names(arguments, mistakes)

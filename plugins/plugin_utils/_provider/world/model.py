@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .names import KnownNames, known_names
+from .times import Drain, describe_drain
 
 LARGEST_AMOUNT = 2**31 - 1
 LARGEST_RATIO = 3.40282e38
@@ -49,7 +50,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One provider of a tree; `parent` is a UUID, None at the root."""
+    """One provider of a tree; `parent` is a UUID, None at the root; `drained` is set while the provider itself is."""
 
     uuid: str
     name: str
@@ -58,6 +59,7 @@ class Provider:
     traits: frozenset[str] = frozenset()
     aggregates: frozenset[str] = frozenset()
     generation: int = 0
+    drained: Drain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,21 @@ class World:
                 path.append(above)
             roots.update(dict.fromkeys(path, roots.get(path[-1], path[-1])))
         return roots
+
+    def drains(self) -> dict[str, str]:
+        """Return in words which provider is drained so that nothing is given of one, by the UUID of the latter."""
+        own = {provider.uuid: describe_drain(provider.name, provider.drained) for provider in self.providers if provider.drained}
+        if not own:
+            return {}
+        parents = {provider.uuid: provider.parent for provider in self.providers}
+        found: dict[str, str] = {}
+        for uuid in parents:
+            here: str | None = uuid
+            while here is not None and here not in own:
+                here = parents[here]
+            if here is not None:
+                found[uuid] = own[here]
+        return found
 
     def usages(self) -> dict[tuple[str, str], int]:
         """Return the sum in use by (provider UUID, class)."""

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 from ....module_utils._data.containers import Also, ListOf, MappingOf, Row, Table, Values
 from ....module_utils._data.errors import Mistakes, Place, suggest
-from ....module_utils._data.kinds import Anything, Checked, Json, Kind, Number, Whole, is_whole
+from ....module_utils._data.kinds import Anything, Checked, Json, Kind, Number, Truth, Whole, is_whole, shown
 from .model import LARGEST_AMOUNT, LARGEST_RATIO, Allocations, Inventory, Provider, World
 from .names import (
     AGGREGATE_PATTERN,
@@ -32,6 +33,7 @@ from .names import (
     why_no_trait,
     why_no_uuid,
 )
+from .times import AskedDrain, TimeKind, why_no_reason
 
 INVENTORY_FIELDS = tuple(entry.name for entry in fields(Inventory))
 _AMOUNT = Whole(1, LARGEST_AMOUNT)
@@ -83,6 +85,33 @@ class _Inventory(Kind):
         return _INVENTORY_TABLE.json_schema()
 
 
+_DRAIN_TABLE = Table(
+    "a drain",
+    [Row("reason", Checked(why_no_reason, "text"), "Why.", default=""), Row("until", TimeKind(), "Until when; by default without an end.")],
+    make=AskedDrain,
+)
+
+
+class _Drained(Kind):
+    """Whether a provider is drained; or a reason, and until when."""
+
+    wanted, nested = "true, false, or a mapping with reason and until", True
+
+    def read_nested(self, value: t.Any, place: Place, mistakes: Mistakes) -> AskedDrain | None:
+        if isinstance(value, Mapping):
+            found: AskedDrain = _DRAIN_TABLE.read_nested(value, place, mistakes)
+            return found
+        try:
+            return AskedDrain(is_drained=Truth().read(value))
+        except ValueError:
+            mistakes.add(place, f"is {shown(value)}; must be {self.wanted}")
+            return None
+
+    def json_schema(self) -> Json:
+        return {"anyOf": [Truth().json_schema(), _DRAIN_TABLE.json_schema()]}
+
+
+DRAINED = _Drained()
 INVENTORY = Also(_Inventory(), lambda value: {"total": value} if is_whole(value) else value, _AMOUNT)
 INVENTORIES = MappingOf(INVENTORY, "resource classes", CLASS)
 PROVIDER_ROWS = {
@@ -95,6 +124,7 @@ PROVIDER_ROWS = {
         Row("traits", TRAITS, "Qualities that requests can require or forbid."),
         Row("aggregates", AGGREGATES, "The aggregates that it is in."),
         Row("generation", GENERATION, "How often it has changed."),
+        Row("drained", DRAINED, "Whether nothing more is given of it, nor of those below it; or why, and until when."),
     )
 }
 _PROVIDER = Table(
@@ -165,6 +195,7 @@ def _provider(values: Values, place: str, mistakes: Mistakes) -> Provider | None
         traits=frozenset(values["traits"] or ()),
         aggregates=frozenset(map(aggregate_uuid, values["aggregates"] or ())),
         generation=values["generation"] or 0,
+        drained=None if values["drained"] is None else values["drained"].at(int(time.time())),
     )
 
 

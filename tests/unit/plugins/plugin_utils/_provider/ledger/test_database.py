@@ -41,7 +41,9 @@ INSERT INTO inventories VALUES (2, 'VCPU', 10, 0, 1, 4, 1, 1.49, 3), (3, 'VCPU',
 INSERT INTO consumers VALUES (1, '11111111-2222-4333-8444-555555555555', 1, NULL, NULL);
 INSERT INTO allocations VALUES (1, 2, 'VCPU', 3);
 """
-ROW_OF_A_PROVIDER = "INSERT INTO resource_providers VALUES (1, '11111111-2222-4333-8444-555555555551', 'host', 0, NULL, 1)"
+ROW_OF_A_PROVIDER = (
+    "INSERT INTO resource_providers (id, uuid, name, generation, root_id) VALUES (1, '11111111-2222-4333-8444-555555555551', 'host', 0, 1)"
+)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
     plan_claims,
     settle,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.clock import NEVER, Time, TimeKind, read_now
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.clock import read_now
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.expired import read_expired
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import GenerationMoved, guard_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.inventories import StillInUse
@@ -28,6 +28,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reshape import reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.retry import LostRace
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.usages import read_total_usages, read_usages
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.times import NEVER, Time, TimeKind
 from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
 
 HOUR = 3600
