@@ -154,7 +154,7 @@ def run_provider_allocation(arguments: Mapping[str, t.Any], *, dry_run: bool, re
     mistakes.check()
     policy = RetryPolicy(retries=arguments["retries"])
     generations = parse_generations(arguments["generations"] or {}, "generations")
-    if arguments["requests"] is not None:
+    if arguments.get("requests") is not None:
         _refuse_absent(arguments, "requests")
         own = {key: arguments[key] for key in ("project", "user", "consumer_type", "take_over", "lease") if arguments[key] is not None}
         wanted: t.Callable[[Ledger], Plain] = partial(place_batch, batch=parse_batch(arguments, own))

@@ -9,6 +9,8 @@ MariaDB commits each statement by itself, so every step may find that an interru
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.libraries import alembic_op, sa
 
 revision = "drained"
@@ -16,7 +18,7 @@ down_revision = "leased"
 branch_labels = None
 depends_on = None
 
-_COLUMNS = {"drain_reason": sa.String(255), "drained_until": sa.BigInteger(), "closed_until": sa.BigInteger()}
+_COLUMNS: dict[str, t.Any] = {"drain_reason": sa.String(255), "drained_until": sa.BigInteger(), "closed_until": sa.BigInteger()}
 
 
 def upgrade() -> None:
