@@ -234,23 +234,23 @@ ansible_facts:
               description:
                 - What fails together with the disk, as text. Disks with the same text are on one drive, such as the namespaces of an NVMe,
                   the units of one device, or paths to one disk.
-                - It is the model and the serial number, or the ID of the disk if its serial number cannot tell.
-                - The kernel does not tell which drives are behind a volume of a RAID controller.
+                - It is the model and the serial number, or the ID of the disk if it has no serial number of its own.
+                - The kernel does not show which drives are behind a volume of a RAID controller.
               returned: always
               type: str
               sample: ST4000NM HDD0001
             numa_node:
-              description: The NUMA node of the controller. V(none) when the kernel does not tell.
+              description: The NUMA node of the controller. V(none) when the kernel does not show it.
               returned: always
               type: int
               sample: 0
             enclosure:
-              description: The identifier of the enclosure that the disk is in. V(none) when the kernel does not tell.
+              description: The identifier of the enclosure that the disk is in. V(none) when the kernel does not show it.
               returned: always
               type: str
               sample: "0x500304801f123abf"
             slot:
-              description: The slot of the enclosure, or the PCI slot of an NVMe. V(none) when the kernel does not tell.
+              description: The slot of the enclosure, or the PCI slot of an NVMe. V(none) when the kernel does not show it.
               returned: always
               type: str
               sample: "7"
@@ -268,12 +268,12 @@ ansible_facts:
                   type: bool
                   sample: true
                 wear:
-                  description: How much of its promised life an SSD has used, in per cent. V(none) when it does not tell.
+                  description: How much of its promised life an SSD has used, in per cent. V(none) when it does not report that.
                   returned: always
                   type: int
                   sample: 3
                 temperature:
-                  description: Degrees Celsius. V(none) when it does not tell.
+                  description: Degrees Celsius. V(none) when it does not report that.
                   returned: always
                   type: int
                   sample: 31

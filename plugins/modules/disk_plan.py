@@ -447,7 +447,7 @@ options:
         C(id) and C(size) of each disk are enough.
       - C(drive) of a disk, a text or a list of texts, says what fails together with it. Disks with a text in common are on one drive, such
         as the namespaces of an NVMe or the volumes on the same drives of a RAID controller. Arrays, mirrors, spares, copies, and spaces
-        that O(schema[].apart_from) keeps apart lie on different drives. Where C(drive) is missing, the serial number tells.
+        that O(schema[].apart_from) keeps apart lie on different drives. Where C(drive) is missing, the serial number counts.
       - Default is the variable C(bareon_known_hardware) of the host, for machines whose hardware you have written down, otherwise
         C(bareon_hardware) from its facts or its variables. Without any of these, the facts are gathered.
     type: dict

@@ -172,7 +172,7 @@ storages:
       description: V(internal) or V(external).
       type: str
     nodes:
-      description: The nodes that reach it, or the one that has it.
+      description: The nodes that reach the storage.
       type: list
       elements: str
     total:

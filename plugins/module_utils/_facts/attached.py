@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where a disk is attached: the NUMA node of its controller, its enclosure, and its slot, as far as the kernel tells."""
+"""Where a disk is attached: the NUMA node of its controller, its enclosure, and its slot, as far as the kernel shows them."""
 
 from __future__ import annotations
 

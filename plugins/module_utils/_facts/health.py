@@ -32,7 +32,7 @@ _WEAR_ATTRIBUTES = (177, 202, 231, 233, 173)
 def read_health(host: Host, dev: str, transport: t.Optional[str]) -> t.Optional[Health]:
     """Return `ok`, `wear` (per cent of what the maker promises, 0 of a new disk), `temperature` (degrees Celsius) and `source`.
 
-    None for each that the disk does not tell; None in all where no tool could ask it.
+    None for each that the disk does not report; None in all where no tool could ask it.
     """
     found = _of_nvme(host.run(["nvme", "smart-log", "--output-format=json", dev])) if transport == "nvme" else None
     return found or _of_smartctl(host.run(["smartctl", "--json", "--nocheck=standby", "--health", "--attributes", "--info", dev]))
@@ -62,7 +62,7 @@ def _of_smartctl(outcome: t.Optional[Outcome]) -> t.Optional[Health]:
 
 
 def _wear(report: Mapping[str, t.Any]) -> t.Any:
-    """Return how much of an SSD is used up, where NVMe, SAS or ATA tell."""
+    """Return how much of an SSD is used up, where NVMe, SAS or ATA report it."""
     log = report.get("nvme_smart_health_information_log")
     if isinstance(log, Mapping):
         return log.get("percentage_used")

@@ -59,7 +59,7 @@ class PhysicalVolume:
 class LogicalVolume:
     """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it.
 
-    One in a thin pool has its name as `pool`. A thin pool itself has a `chunk`, and `metadata` beside its size for data.
+    One in a thin pool has its name as `pool`. A thin pool itself has a `chunk`, and `metadata` in addition to its size for data.
     `cache` is the name of what one is cached by, `mode` how.
     """
 
@@ -88,7 +88,7 @@ class LogicalVolume:
 
     @property
     def entry(self) -> dict[str, t.Any]:
-        """What a static schema says of it; sizes in MiB, chunks in KiB."""
+        """The values of a static schema; sizes in MiB, chunks in KiB."""
         named = {"name": self.name, "vgname": self.group, "size": self.size // MIB}
         if self.is_pool:
             return {**named, "metadata_size": self.metadata // MIB, "chunk_size": self.chunk // KIB}

@@ -97,7 +97,7 @@ def _mapped_disk(device: Device, tree: Tree) -> Disk:
 def _named_apart(disks: Sequence[Disk], notes: Notes) -> list[Disk]:
     """Return the disks, those whose WWN is not theirs alone named by their serial numbers or places.
 
-    Of two disks with one WWN either may have the link that is made of it, one at this start and the other at the next.
+    Of two disks with one WWN either may have the link with that WWN, one at this start and the other at the next.
     """
     serials: dict[str, set[str]] = {}
     for disk in disks:

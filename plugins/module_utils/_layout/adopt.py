@@ -79,7 +79,7 @@ Properties = Mapping[str, Mapping[str, Mapping[str, str]]]
 def adopt(
     present: Present, disks: Sequence[Disk], properties: t.Optional[Properties] = None, lines: t.Optional[BootLines] = None
 ) -> Adopted:
-    """Return the static schema of these disks, with what the `lines` of the host's tables say of it."""
+    """Return the static schema of these disks, with options from the `lines` of the host's tables."""
     found = Adopted()
     for disk in disks:
         found = _with_disk(found, present, disk)

@@ -25,7 +25,7 @@ _ONE_UNIT = frozenset({"sata", "ata", "usb", "mmc", "pmem", "virtio", "xen", "lo
 
 
 def drives_of(disks: Sequence[Facts]) -> list[tuple[str, ...]]:
-    """Return the drives of each disk, as its facts name them (`drive`), else by its serial number; none where neither tells."""
+    """Return the drives of each disk, as its facts name them (`drive`), else by its serial number; none where both are missing."""
     units: dict[str, list[Facts]] = {}
     for disk in disks:
         units.setdefault(serial_drive(disk) or "", []).append(disk)

@@ -60,7 +60,7 @@ class Measure:
     of_device: str = ""
     used: str = ""
     superblock: t.Optional[Superblock] = None
-    """Where a device says all of it that is not mounted: its program is many processes."""
+    """Where an unmounted device has the same facts: reading them saves a process for each device."""
 
     def read_used(self, text: str) -> t.Optional[int]:
         """Return the bytes that are in use, from what the command says."""

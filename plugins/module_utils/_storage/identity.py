@@ -118,7 +118,7 @@ def is_own_wwn(wwn: str) -> bool:
 
 
 def is_own_serial(serial: str) -> bool:
-    """Return whether a serial number can be that of one disk alone, and not what a maker writes who has none."""
+    """Return whether a serial number can be that of one disk alone, and not what makers without serial numbers write."""
     text = serial.strip().lower()
     return len(set(text.replace(" ", ""))) > 1 and text not in _SERIALS_OF_NOBODY
 

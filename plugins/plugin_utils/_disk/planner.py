@@ -63,7 +63,7 @@ class Fleet:
 
 @dataclass(frozen=True)
 class _Solved:
-    """An allocation and the schema it is for, which may have a boot partition more than the one that was given."""
+    """An allocation and the schema it is for, which may have a boot partition more than the given schema."""
 
     schema: Schema
     allocation: Allocation

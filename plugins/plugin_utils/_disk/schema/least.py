@@ -22,7 +22,7 @@ _WITHOUT_CONTENT = frozenset({SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, Space
 def fitting_sectors(
     entry: Entry, most: int | None, legs: int, extent: int | None, sectors: Collection[int], mistakes: Mistakes
 ) -> set[int]:
-    """Return on which of these sectors (in bytes) there is room for a space of at most so many MiB; a mistake where that is none.
+    """Return on which of these sectors (in bytes) there is room for a space of at most `most` MiB; a mistake where that is none.
 
     `extent` is that of its vg in MiB, None where it is in none.
     """

@@ -69,6 +69,7 @@ def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
 
     def run(task: Task, host: Host | None = None, name: str = "db1.example", **variables: t.Any) -> Plain:
         found = object.__new__(ActionModule)
+        found._discovered_interpreter_key = None
         found._task = task
         monkeypatch.setattr(ActionModule.__mro__[1], "run", lambda self, tmp=None, task_vars=None: {})
         answering = host or Host()
