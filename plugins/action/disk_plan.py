@@ -16,7 +16,7 @@ from ..plugin_utils._common.action import PlanningAction, failure, folder_of_run
 from ..plugin_utils._common.facts import host_of, refuse_undocumented
 from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware
-from ..plugin_utils._disk.learnt import Shelf
+from ..plugin_utils._disk.plan_cache import SharedCache
 from ..plugin_utils._disk.plan_files import difference, files_summary, plan_files, to_plain, write
 from ..plugin_utils._disk.planner import Objective, Planner, parse_reserve
 from ..plugin_utils._disk.render.text import planned_layout, present_layout, summary

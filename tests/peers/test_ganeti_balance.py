@@ -171,7 +171,7 @@ def test_less_data_or_a_better_score_than_hbal(name):
 def down(state: ClusterState) -> int:
     """Return how many instances are down because their node is."""
     running = np.array([model.uses_memory for model in state.facts.instances.models])
-    return int((state.dark[state.primary] & running).sum())
+    return int((state.marked_offline[state.primary] & running).sum())
 
 
 @pytest.mark.parametrize("wanted", SHARED, ids=lambda wanted: f"{wanted['nodes']} nodes, seed {wanted['seed']}")

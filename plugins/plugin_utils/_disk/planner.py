@@ -30,8 +30,8 @@ from .existing import is_used
 from .fair.other_disks import on_all_other_disks
 from .fair.solve import allocate_fair
 from .idle import IdleDisks
-from .learnt import Learnt, Shelf
 from .model import Allocation, Hardware, Schema, Space, SpaceType
+from .plan_cache import PlanCache, SharedCache
 from .problem.boot_partition import with_boot_partition
 from .problem.formulate import canonical_order
 from .schema.eligible import EligibleKind, kept_names, not_empty, qualify, same_wwn
@@ -146,19 +146,19 @@ class Planner:
 
     def _looked_up(self, hardware: Hardware) -> tuple[Schema, _Solved]:
         """Return the schema and its solution, found here or by another process for a machine alike. Raises NoSolution."""
-        if self._shelf is None:
+        if self._shared_cache is None:
             schema, outcome = self._with_mirrors(hardware)
             return schema, _settled(outcome, hardware)
         options = (self._schema, self._objective, self._reserve, self._keep_existing)
         # Together with what schemas mostly ask of, so that little is looked through under one name.
         asked = (hardware.facts.get("ram"), [(disk.type, disk.facts.get("transport")) for disk in hardware.disks])
         name = repr((options, _shapes(hardware), asked))
-        found: tuple[Schema, _Solved | _Unsolved] | None = self._shelf.find(name, hardware.facts)
+        found: tuple[Schema, _Solved | _Unsolved] | None = self._shared_cache.find(name, hardware.facts)
         if found is None:
             found = self._with_mirrors(hardware)
-            grounds = self._reader.grounds(hardware, self._learnt.memory)
-            if grounds is not None:
-                self._shelf.leave(name, grounds, found)
+            read_set = self._reader.read_set(hardware, self._cache.memory)
+            if read_set is not None:
+                self._shared_cache.leave(name, read_set, found)
         return found[0], _settled(found[1], hardware)
 
     def _with_mirrors(self, hardware: Hardware) -> tuple[Schema, _Solved | _Unsolved]:
@@ -188,7 +188,7 @@ class Planner:
     def _solved(self, hardware: Hardware, schema: Schema) -> _Solved | _Unsolved:
         """Solve, or take the answer to the same problem of another machine: the same evaluated schema on disks of the same sizes."""
         problem = (schema, *_shapes(hardware))
-        solutions: dict[t.Hashable, _Solved | _Unsolved] = self._learnt.solutions
+        solutions: dict[t.Hashable, _Solved | _Unsolved] = self._cache.solutions
         if problem not in solutions:
             ids = tuple(disk.id for disk in hardware.disks)
             try:
@@ -243,7 +243,7 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     # Loaded here, for it is seldom asked for, and Ansible compiles what it loads in every run.
     from .ordered.convert import allocate_ordered
 
-    warnings = list(_untold_preferences(schema))
+    warnings = list(_preferences_lvm_ignores(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is not schema:
         warnings.append(
@@ -258,17 +258,17 @@ def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     untold = tuple(_untold_preferences(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:
-        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), untold)
+        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), ignored)
     try:
-        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve), untold)
+        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve), ignored)
     except NoSolution:
         allocation = allocate_fair(hardware, schema, reserve=reserve)
         added = bootable.spaces[-1]
         warning = f"there is no room for the {added.type} that the {hardware.firmware} firmware needs to start from these disks"
-        return _Solved(schema, allocation, (*untold, warning))
+        return _Solved(schema, allocation, (*ignored, warning))
 
 
-def _untold_preferences(schema: Schema) -> Iterator[str]:
+def _preferences_lvm_ignores(schema: Schema) -> Iterator[str]:
     """Warn of every group whose volumes prefer other disks than the group: LVM chooses where in the group volumes lie."""
     arrays = {space.id for space in schema.spaces if space.type is SpaceType.RAID}
     for group in schema.spaces:

@@ -28,12 +28,12 @@ MODEST = settings(max_examples=examples(60), deadline=None, suppress_health_chec
 def every_move(evaluator, state, group):
     """Yield every move that is not refused, with its cost."""
     evaluation = evaluator.at(state, evaluator.scorer.score(state))
-    board = evaluator.board
-    for block in board.blocks(state, candidates(state, group, evacuation_only=False)):
+    targets = evaluator.targets
+    for block in targets.blocks(state, candidates(state, group, evacuation_only=False)):
         for kind, costs in evaluator.costs(evaluation, block, NoPrice()).items():
             table = costs if costs.ndim > 1 else costs[:, None]
             for row, column in np.argwhere(np.isfinite(table)).tolist():
-                target = NOWHERE if kind == MoveKind.FAILOVER else int(board.targets[column])
+                target = NOWHERE if kind == MoveKind.FAILOVER else int(targets.nodes[column])
                 yield make_move(state, int(block.instances[row]), kind, target), float(table[row, column])
 
 

@@ -264,7 +264,7 @@ class Exchange:
             units[at] = steps[0][1] if steps else 0
         return units
 
-    def roomier(self) -> Problem:
+    def relaxed(self) -> Problem:
         """Return the problem with as much more room everywhere as demands that stay poor can save there.
 
         What has no placement `at_best` even there has none, whichever demands stay poor. If N of those on an area may be below a
@@ -275,7 +275,7 @@ class Exchange:
         for place in self._ranks:
             rows = self._savings(place)
             saved: dict[tuple[tuple[int, float], ...], float] = {}
-            for area, demands in enumerate(self._who_is_on(place)):
+            for area, demands in enumerate(self._demands_by_area(place)):
                 there = tuple(demands)
                 if there not in saved:
                     saved[there] = _saved(rows, there)
@@ -298,7 +298,7 @@ class Exchange:
             for number, most in enumerate(place.below)
         ]
 
-    def _who_is_on(self, place: Rank) -> list[list[tuple[int, float]]]:
+    def _demands_by_area(self, place: Rank) -> list[list[tuple[int, float]]]:
         """Return by area the demands that may take room there, and MiB by level."""
         problem = self._problem
         on: list[list[tuple[int, float]]] = [[] for _area in problem.areas]

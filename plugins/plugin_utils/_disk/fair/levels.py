@@ -59,7 +59,7 @@ class Plan:
     """MiB off what is preferred, times the tier."""
     levels: tuple[tuple[float, ...], ...]
     """Levels in ascending order, of what has a preference and of the rest."""
-    stays_behind: frozenset[int]
+    grows_last: frozenset[int]
     """Demands (positions) that are off the disks they prefer, so that they grow last."""
 
 
@@ -157,7 +157,7 @@ class _Levels:
 
     def _taking_part(self, plan: Plan | None, turn: GrowthOrder) -> frozenset[int]:
         """Return the demands (positions) that grow in a turn."""
-        return self._growing[turn] if plan is None else self._growing[turn] - plan.stays_behind
+        return self._growing[turn] if plan is None else self._growing[turn] - plan.grows_last
 
     def _raised(self, plan: Plan, turn: GrowthOrder, level: float) -> Plan | None:
         """Return a plan in which more than now reach a level a percent higher, with all that are poorer; None when none is found."""
@@ -180,7 +180,7 @@ class _Levels:
         exchange = self._exchange(plan, turn, level, wanted, wanted)
         if answer.proven and (not exchange.forbid(units, answer.blamed, answer.prices) or exchange.exhausted()):
             return None
-        if self._search.refuted(exchange.at_best(), exchange.roomier()):
+        if self._search.refuted(exchange.at_best(), exchange.relaxed()):
             return None
         better = self._raised_alone(plan, turn, level, wanted)
         if better is None and not (self._open and answer.proven):
@@ -251,7 +251,7 @@ class _Levels:
 
         def possible(height: float) -> bool:
             exchange = self._exchange(plan, turn, level, wanted, height)
-            return not exchange.exhausted() and not self._search.refuted(exchange.at_best(), exchange.roomier(), quickly=True)
+            return not exchange.exhausted() and not self._search.refuted(exchange.at_best(), exchange.relaxed(), quickly=True)
 
         low, high = wanted, wanted * 2
         while high < wanted * 128 and possible(high):

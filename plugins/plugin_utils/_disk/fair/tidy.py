@@ -25,7 +25,7 @@ def tidied(problem: Problem, found: Found, sizes: Sizes) -> tuple[Found, Sizes]:
     return _without_slivers(problem, *_with_few_boot_partitions(problem, found, sizes))
 
 
-def _slivers(problem: Problem, sizes: Sizes) -> list[_Part]:
+def _undersized_pvs(problem: Problem, sizes: Sizes) -> list[_Part]:
     """Return the parts that are too small for what is to lie on each, the smallest first."""
     small = [part for part, units in sizes.pvs.items() if 0 < units * problem.pools[part[0]].extent_size < problem.pools[part[0]].least]
     return sorted(small, key=lambda part: (sizes.pvs[part], part))
@@ -35,7 +35,7 @@ def _without_slivers(problem: Problem, found: Found, sizes: Sizes) -> tuple[Foun
     """Give slivers up, or else make them large enough at the cost of what else is there; what neither helps stays."""
     held: tuple[_Part, ...] = ()
     in_vain: set[_Part] = set()
-    while left := [part for part in _slivers(problem, sizes) if part not in in_vain]:
+    while left := [part for part in _undersized_pvs(problem, sizes) if part not in in_vain]:
         for placement, parts in ((_closed(found.placement, left[0]), held), (found.placement, (*held, left[0]))):
             sized = _sized(problem, placement, parts)
             if sized is not None:

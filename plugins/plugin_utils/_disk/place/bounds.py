@@ -69,7 +69,7 @@ class Bounds:
 
         Every set of areas that some demands are confined to holds them in sum, and whole pieces of every size by their number.
         """
-        return self._beyond_caps(units) or self._beyond_sums(units) or self._beyond_counts(units) or self._homeless(units)
+        return self._exceeds_caps(units) or self._exceeds_sums(units) or self._exceeds_counts(units) or self._unplaceable(units)
 
     def sums(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return which demands lie inside of every set of areas (S, D), MiB by unit (D), and MiB that each set holds (S)."""
@@ -109,7 +109,7 @@ class Bounds:
         )
         return replace(self._problem.demands[position], name=repr((boots, related)), space=None, lo=0, hi=None)
 
-    def _beyond_caps(self, units: Sequence[int]) -> frozenset[int]:
+    def _exceeds_caps(self, units: Sequence[int]) -> frozenset[int]:
         for pool in self._problem.pools:
             taken = sum(units[volume] for volume in pool.volumes)
             without_room = not pool.areas and not pool.arrays
@@ -117,14 +117,14 @@ class Bounds:
                 return frozenset(pool.volumes)
         return frozenset()
 
-    def _beyond_sums(self, units: Sequence[int]) -> frozenset[int]:
+    def _exceeds_sums(self, units: Sequence[int]) -> frozenset[int]:
         if not self._sets:
             return frozenset()
         needs = self._inside @ (np.array(units, dtype=np.int64) * self._mib)
         over = np.flatnonzero(needs > self._totals)
         return frozenset(np.flatnonzero(self._inside[over[0]]).tolist()) if len(over) else frozenset()
 
-    def _beyond_counts(self, units: Sequence[int]) -> frozenset[int]:
+    def _exceeds_counts(self, units: Sequence[int]) -> frozenset[int]:
         sizes = np.array(units, dtype=np.int64)
         for solid, room in self._solid_inside:
             pieces = solid[np.argsort(-sizes[solid], kind="stable")]
@@ -135,8 +135,8 @@ class Bounds:
                 return frozenset(pieces[: int(short[0]) + 1].tolist())
         return frozenset()
 
-    def _homeless(self, units: Sequence[int]) -> frozenset[int]:
-        left, settled_on = self._beside_settled(units)
+    def _unplaceable(self, units: Sequence[int]) -> frozenset[int]:
+        left, settled_on = self._room_beyond_settled(units)
         for position, (areas, drives, off) in self._choices.items():
             demand = self._problem.demands[position]
             needed = np.where(off, min(units[position], demand.low), units[position])
@@ -144,7 +144,7 @@ class Bounds:
                 return frozenset({position}.union(*(settled_on.get(area, ()) for area in demand.areas)))
         return frozenset()
 
-    def _beside_settled(self, units: Sequence[int]) -> tuple[npt.NDArray[np.int64], dict[int, list[int]]]:
+    def _room_beyond_settled(self, units: Sequence[int]) -> tuple[npt.NDArray[np.int64], dict[int, list[int]]]:
         """Return the room left in every area by demands without a choice, and those demands."""
         left = self._room.copy()
         settled_on: dict[int, list[int]] = {}
@@ -160,7 +160,7 @@ class Bounds:
 
         Of disks that are alike in all, the first piece needs to try only the first, the next piece the first two, and so on.
         """
-        left, _settled_on = self._beside_settled(units)
+        left, _settled_on = self._room_beyond_settled(units)
         alike = self._alike(left) if self._problem.has_own_drives else {}
         demands = list(self._problem.demands)
         pieces = 0

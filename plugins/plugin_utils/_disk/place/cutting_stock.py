@@ -73,7 +73,7 @@ class CuttingStock:
         for column, _row, _demands in self._required:
             self._program.upper[column] = 0.0
         solved = choose(self._program, nodes)
-        return None if solved is None else self._dealt_out([round(value) for value in solved.values])
+        return None if solved is None else self._to_placement([round(value) for value in solved.values])
 
     def _build(self, most_off: float) -> None:
         """Add a column for every pattern; rows say how many disks there are, what pools take, and that nothing is missing."""
@@ -130,7 +130,7 @@ class CuttingStock:
         of_room = {disks: float(prices[row]) / max(disks.room, 1) for disks, row in self._row_of.items()}
         return price(self._kinds, of_pieces, of_room)
 
-    def _dealt_out(self, values: Sequence[int]) -> Placement:
+    def _to_placement(self, values: Sequence[int]) -> Placement:
         """Return the placement with pieces and boot partitions on the areas of their patterns."""
         kinds, problem = self._kinds, self._kinds.problem
         pieces: list[list[int]] = [[] for _kind in kinds.pieces]

@@ -5,7 +5,7 @@
 """Lay totals on disks in few pieces and in order.
 
 Disks that the same items may use form a pool; whatever lies on one disk of a pool may lie on any other, so a maximum flow
-over pools says at every step what may still be taken without leaving something else homeless. Three ways of laying are
+over pools says at every step what may still be taken without leaving something else unplaceable. Three ways of laying are
 tried and the one with the fewest pieces is kept, the earlier one on a tie:
 
 * in order: the north-west-corner rule, each item on the first disks with room. At most items + disks - 1 pieces, and what
@@ -123,12 +123,12 @@ class _Laying:
         wanted = self.left[item]
         return [disk for disk in self._open if self.room[disk] >= wanted and mask >> self.pool[disk] & 1]
 
-    def homeless(self) -> list[int]:
+    def unplaceable(self) -> list[int]:
         """Return the items of which something is left."""
         return [item for item, amount in enumerate(self.left) if amount]
 
     def take_along(self, item: int, disks: Sequence[int]) -> None:
-        """Put on each disk in turn as much of the item as can be without leaving something else homeless."""
+        """Put on each disk in turn as much of the item as can be without leaving something else unplaceable."""
         for disk in disks:
             self._put(item, disk, self._claim(item, self.pool[disk], min(self.left[item], self.room[disk])))
             if not self.left[item]:
@@ -178,18 +178,18 @@ def _rows(items: Sequence[Item]) -> list[int]:
 
 
 def _in_order(laying: _Laying) -> None:
-    for item in laying.homeless():
+    for item in laying.unplaceable():
         laying.take_along(item, laying.disks_of(item))
 
 
 def _whole_then_in_order(laying: _Laying) -> None:
-    for item in laying.homeless():
+    for item in laying.unplaceable():
         laying.take_whole(item, laying.holding(item))
     _in_order(laying)
 
 
 def _biggest_first(laying: _Laying) -> None:
-    for item in sorted(laying.homeless(), key=lambda item: -laying.left[item]):
+    for item in sorted(laying.unplaceable(), key=lambda item: -laying.left[item]):
         laying.take_whole(item, sorted(laying.holding(item), key=laying.room.__getitem__))
-    for item in laying.homeless():
+    for item in laying.unplaceable():
         laying.take_along(item, sorted(laying.disks_of(item), key=lambda disk: -laying.room[disk]))

@@ -118,7 +118,7 @@ class Search:
         self._problem, self._most_off = problem, most_off
         self._packer, self.bounds = Packer(problem), Bounds(problem)
         self._effort = _EFFORT
-        self._lucky: tuple[list[int], int] | None = None
+        self._last_good_order: tuple[list[int], int] | None = None
         self._suits = suits(problem)
         self.prices: list[Prices] = []
         """What proofs say of other sizes, too."""
@@ -131,14 +131,14 @@ class Search:
             if (found := self._try(sizes, order, rule)[0]) is not None:
                 return found
         # What came first when trying again and again helped may help again at another level.
-        return None if self._lucky is None else self._try(sizes, *self._lucky)[0]
+        return None if self._last_good_order is None else self._try(sizes, *self._last_good_order)[0]
 
     def impossible(self, units: Sequence[int]) -> frozenset[int]:
         """Return demands that quickly prove that there is no placement; empty when they prove nothing."""
         sizes = self._packer.with_arrays(units)
-        return self._with_volumes(self.bounds.overfull(sizes)) or self._too_dear(sizes)
+        return self._with_volumes(self.bounds.overfull(sizes)) or self._violates_known_bound(sizes)
 
-    def _too_dear(self, sizes: Sequence[int]) -> frozenset[int]:
+    def _violates_known_bound(self, sizes: Sequence[int]) -> frozenset[int]:
         """Return demands of which an earlier proof says that they are too large together."""
         for prices in self.prices:
             if prices.forbid(sizes):
@@ -163,16 +163,16 @@ class Search:
         narrowed = self.bounds.narrowed(self._packer.with_arrays(units))
         columns = sum(len(demand.areas) for demand in narrowed.demands)
         if columns > _MOST_LINEAR_COLUMNS:
-            return Answer(self._squeak(units))
+            return Answer(self._retry_blamed_first(units))
         blamed = self._linear_proof(narrowed, units)
         if blamed:
             return Answer(proven=True, blamed=blamed)
         if columns > _MOST_COLUMNS or self._effort <= 0:
-            return Answer(self._squeak(units))
+            return Answer(self._retry_blamed_first(units))
         # Where the program is small it is soon done; what it leaves open is worth more rounds.
-        found = self._squeak(units, _FEW_ROUNDS)
+        found = self._retry_blamed_first(units, _FEW_ROUNDS)
         answer = self._by_program(narrowed, units, nodes) if found is None else Answer(found)
-        return answer if answer.proven or answer.placement is not None else Answer(self._squeak(units))
+        return answer if answer.proven or answer.placement is not None else Answer(self._retry_blamed_first(units))
 
     def _cutting_stock(self, units: Sequence[int]) -> CuttingStock | None:
         """Return the program by patterns; None where there is none, or too large a one."""
@@ -189,7 +189,7 @@ class Search:
             if proof.prices is not None:
                 self.prices.append(proof.prices)
             return Answer(proven=True, blamed=self._with_volumes(proof.blamed), prices=proof.prices)
-        found = self._squeak(units, _FEW_ROUNDS if self._effort > 0 else _ROUNDS)
+        found = self._retry_blamed_first(units, _FEW_ROUNDS if self._effort > 0 else _ROUNDS)
         if found is not None or self._effort <= 0:
             return Answer(found)
         self._effort -= len(program)
@@ -197,16 +197,16 @@ class Search:
             found = program.placement(nodes)
         except Undecided:
             self._effort -= _UNDECIDED * len(program)
-            return Answer(self._squeak(units))
+            return Answer(self._retry_blamed_first(units))
         return Answer(found) if found is not None else Answer(proven=True, blamed=frozenset(range(len(units))))
 
-    def refuted(self, units: Sequence[int], roomier: Problem, *, quickly: bool = False) -> bool:
+    def refuted(self, units: Sequence[int], relaxed: Problem, *, quickly: bool = False) -> bool:
         """Return whether it is proven that these sizes have no placement even in a problem that differs in having more room only."""
         search = copy(self)
-        search._problem = roomier
-        search._packer, search.bounds = self._packer.with_room(roomier), self.bounds.with_room(roomier)
+        search._problem = relaxed
+        search._packer, search.bounds = self._packer.with_room(relaxed), self.bounds.with_room(relaxed)
         search._effort = 0 if quickly else self._effort
-        search._lucky = None
+        search._last_good_order = None
         search.prices = []
         answer = search.ask(units)
         self._effort -= 0 if quickly else self._effort - search._effort
@@ -219,7 +219,7 @@ class Search:
             return None, failure.blamed
         return (found if off_cost(self._problem, found) <= self._most_off else None), ()
 
-    def _squeak(self, units: Sequence[int], rounds: int = _ROUNDS) -> Placement | None:
+    def _retry_blamed_first(self, units: Sequence[int], rounds: int = _ROUNDS) -> Placement | None:
         """Try again and again, with the demands first that were blamed before."""
         sizes = self._packer.with_arrays(units)
         usual = self._packer.order(sizes)
@@ -229,7 +229,7 @@ class Search:
                 order = sorted(usual, key=lambda at: (-urgency[at], at))
                 found, blamed = self._try(sizes, order, rule)
                 if found is not None:
-                    self._lucky = order, rule
+                    self._last_good_order = order, rule
                     return found
                 solid = [at for at in blamed if at in urgency]
                 if not solid:

@@ -75,7 +75,7 @@ class _Node:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class ReadSet:
     """Everything that some computations read of facts, each value after its container.
 
     Facts with all of these values give the same results.
@@ -126,7 +126,7 @@ class Memory:
             node = node.after.get(known[0])
         return None if node is None else node.result
 
-    def grounds(self, names: Iterable[str], facts: Mapping[str, t.Any]) -> Grounds:
+    def read_set(self, names: Iterable[str], facts: Mapping[str, t.Any]) -> ReadSet:
         """Return what the computations of these names, all of them known, read of these facts."""
         numbers, reads = {_WHOLE: 0}, []
         for name in names:
@@ -138,7 +138,7 @@ class Memory:
                     reads.append((numbers[node.container], (kind, path[-1:]), answer))
                     numbers[node.number] = len(reads)
                 node = node.after[answer]
-        return Grounds(tuple(reads))
+        return ReadSet(tuple(reads))
 
     def _learn(self, name: str, facts: Mapping[str, t.Any], compute: Callable[[t.Any], t.Any]) -> t.Any:
         questions: dict[Question, t.Hashable] = {}

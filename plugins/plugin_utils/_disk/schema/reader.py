@@ -14,9 +14,9 @@ import typing as t
 from collections.abc import Collection, Iterator, Mapping
 
 from ..model import Hardware, Schema
-from .memo import Grounds, Memory, Place
+from .memo import Memory, Place, ReadSet
 from .parse import parse_schema
-from .yaql import Evaluator, grounds, is_expression
+from .yaql import Evaluator, is_expression, read_set
 
 _NAMING_DISKS = frozenset({"disks", "avoid_disks", "best_with_disks"})
 
@@ -40,27 +40,27 @@ class SchemaReader:
         keeps = any(isinstance(entry, Mapping) and entry.get("keep") is not None for entry in entries)
         self._names_disks = keeps or any(isinstance(text, str) for text in plain)
 
-    def read(self, hardware: Hardware, learnt: Known, alone: Collection[str] = ()) -> Schema:
+    def read(self, hardware: Hardware, cache: Known, alone: Collection[str] = ()) -> Schema:
         """Return the schema as it is for a machine; see parse_schema, also for what is raised."""
-        likeness = self._likeness(hardware, learnt.memory, alone)
-        known = None if likeness is None else learnt.schemas.get(likeness)
+        likeness = self._likeness(hardware, cache.memory, alone)
+        known = None if likeness is None else cache.schemas.get(likeness)
         if known is not None:
             return known
-        schema = parse_schema(self._schema, hardware, learnt.memory, alone=alone)
+        schema = parse_schema(self._schema, hardware, cache.memory, alone=alone)
         # Only now is known what the expressions give.
-        likeness = self._likeness(hardware, learnt.memory, alone)
+        likeness = self._likeness(hardware, cache.memory, alone)
         if likeness is not None:
-            learnt.schemas[likeness] = schema
+            cache.schemas[likeness] = schema
         return schema
 
-    def grounds(self, hardware: Hardware, memory: Memory) -> Grounds | None:
+    def read_set(self, hardware: Hardware, memory: Memory) -> ReadSet | None:
         """Return what machines of the same disks must have in common with this one, whose schema was read, so that it comes to the same.
 
         None when that is not known.
         """
         if self._likeness(hardware, memory, ()) is None:
             return None
-        return grounds([text for _of_disks, text in self._expressions], hardware.facts, memory)
+        return read_set([text for _of_disks, text in self._expressions], hardware.facts, memory)
 
     def _likeness(self, hardware: Hardware, memory: Memory, alone: Collection[str]) -> t.Hashable:
         """Return what a machine has in common with all for which the schema comes to the same; None when that is not known.

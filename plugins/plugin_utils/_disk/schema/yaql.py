@@ -78,9 +78,9 @@ class Evaluator:
         return self._memory.recall(_source(text), self._facts, self._answers)
 
 
-def grounds(texts: Iterable[str], facts: Mapping[str, t.Any], memory: Memory) -> Grounds:
+def read_set(texts: Iterable[str], facts: Mapping[str, t.Any], memory: Memory) -> ReadSet:
     """Return what expressions, all of which were evaluated before, read of a machine's facts."""
-    return memory.grounds(map(_source, texts), facts)
+    return memory.read_set(map(_source, texts), facts)
 
 
 def _source(text: str) -> str:

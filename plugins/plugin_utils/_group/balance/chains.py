@@ -16,7 +16,7 @@ from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import Move, MoveKind, make_move
 from ..neighbourhood.exchanges import ExchangeEvaluator, arrivals
-from .walk import LITTLE, LITTLE_EVERYWHERE, NOBODY, Walk
+from .walk import LITTLE, LITTLE_EVERYWHERE, NO_INSTANCES, Walk
 
 _ABREAST = 100
 """Instances whose exchanges are evaluated together."""
@@ -39,7 +39,7 @@ def _chain_and_exchange(walk: Walk) -> None:
     before = walk.cost
     _chain_all(walk)
     if walk.cost < before:
-        walk.settle()
+        walk.descend_to_local_optimum()
         _exchange_to_the_end(walk)
 
 
@@ -54,7 +54,7 @@ def _shares(walk: Walk) -> int:
 
 def _exchange_all(walk: Walk) -> None:
     """Let instances exchange nodes, two at a time, where that is worth its price."""
-    by_place = arrivals(walk.evaluated(walk.evaluator), walk.evaluator.board, walk.instances)
+    by_place = arrivals(walk.evaluated(walk.evaluator), walk.evaluator.targets, walk.instances)
     shares = _shares(walk)
     for number, start in enumerate(range(0, len(walk.instances), _ABREAST), len(walk.made)):
         _exchange(walk, walk.instances[start : start + _ABREAST], walk.instances[number % shares :: shares], by_place)
@@ -89,7 +89,7 @@ def _make_both(walk: Walk, wanted: Sequence[tuple[int, MoveKind, int]]) -> bool:
         made.append(make_move(walk.state, instance, kind, target))
         walk.state.place(instance, *made[-1].target)
     worth = len(made) == len(wanted) and walk.count() <= before - walk.options.min_gain * len(made)
-    if worth and walk.strands_no_more():
+    if worth and walk.keeps_n1():
         walk.made += made
         return True
     walk.back(made, before, flags)
@@ -98,7 +98,7 @@ def _make_both(walk: Walk, wanted: Sequence[tuple[int, MoveKind, int]]) -> bool:
 
 def _chain_all(walk: Walk) -> None:
     """Try chains from the least bad moves."""
-    best = walk.best_near(walk.instances, NOBODY)
+    best = walk.best_near(walk.instances, NO_INSTANCES)
     improved, failed = False, 0
     for row in best.order().tolist():
         if walk.late() or failed == _PATIENCE:
@@ -123,7 +123,7 @@ def _follow(walk: Walk, move: Move, cost: float) -> bool:
         if not len(order):
             break
         made.append(walk.go(best.move(walk.state, int(order[0])), float(best.cost[order[0]])))
-        if walk.cost <= before - walk.options.min_gain * len(made) and walk.strands_no_more():
+        if walk.cost <= before - walk.options.min_gain * len(made) and walk.keeps_n1():
             walk.made += made
             return True
     walk.back(made, before, flags)

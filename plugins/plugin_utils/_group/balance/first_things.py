@@ -24,7 +24,7 @@ from ..neighbourhood.excess import broken_rows, excess_of
 from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import MoveEvaluator
 from .model import Redundancy
-from .walk import NOBODY, Walk
+from .walk import NO_INSTANCES, Walk
 
 _PLACES = 8
 """Places that are tried for one that is down, and moves that are tried to mend a limit."""
@@ -44,8 +44,8 @@ def rescue(walk: Walk, first: Callable[[float], float]) -> bool:
     made = len(walk.made)
     lenient = MoveEvaluator(walk.state, walk.scorer, MoveRules.of_start(walk.state, rescues=True), walk.options.moves)
     kept = walk.options.redundancy == Redundancy.KEEP
-    for evaluator, walled in ((walk.evaluator, walk.walled), (walk.evaluator, kept), (lenient, kept)):
-        walk.walled = walled
+    for evaluator, keeps_redundancy in ((walk.evaluator, walk.keeps_redundancy), (walk.evaluator, kept), (lenient, kept)):
+        walk.keeps_redundancy = keeps_redundancy
         for instance in sorted(walk.down(), key=lambda one: (not models[one].uses_memory, first(float(models[one].memory)))):
             _bring_up(walk, instance, evaluator)
     trials = iter(range(_MAKE_ROOM))
@@ -53,7 +53,7 @@ def rescue(walk: Walk, first: Callable[[float], float]) -> bool:
         continue
     if len(walk.made) > made:
         walk.take_as_given()
-    walk.walled = walk.reserve is not None
+    walk.keeps_redundancy = walk.reserve is not None
     return len(walk.made) > made
 
 
@@ -65,8 +65,8 @@ def empty(walk: Walk) -> bool:
     made = len(walk.made)
     lenient = MoveEvaluator(walk.state, walk.scorer, MoveRules.of_start(walk.state, empties=True), walk.options.moves)
     kept = walk.options.redundancy == Redundancy.KEEP
-    for evaluator, walled in ((walk.evaluator, kept), (lenient, kept)):
-        walk.walled = walled
+    for evaluator, keeps_redundancy in ((walk.evaluator, kept), (lenient, kept)):
+        walk.keeps_redundancy = keeps_redundancy
         for instance in walk.left_behind():
             before, now = walk.first_things(), len(walk.made)
             cost, flags = walk.cost, walk.state.fails_n1.copy()
@@ -75,7 +75,7 @@ def empty(walk: Walk) -> bool:
                 del walk.made[now:]
     if len(walk.made) > made:
         walk.take_as_given()
-    walk.walled = walk.reserve is not None
+    walk.keeps_redundancy = walk.reserve is not None
     return len(walk.made) > made
 
 
@@ -84,7 +84,7 @@ def _bring_up(walk: Walk, instance: int, evaluator: MoveEvaluator) -> bool:
     before, flags = walk.cost, walk.state.fails_n1.copy()
     for cost, kind, target in itertools.islice(walk.places(instance, evaluator), _PLACES):
         move = walk.go(make_move(walk.state, instance, kind, target), cost)
-        if walk.strands_no_more():
+        if walk.keeps_n1():
             walk.made.append(move)
             return True
         walk.back([move], before, flags)
@@ -94,7 +94,7 @@ def _bring_up(walk: Walk, instance: int, evaluator: MoveEvaluator) -> bool:
 def _make_room(walk: Walk, instance: int, lenient: MoveEvaluator, trials: Iterator[int]) -> bool:
     """Let another instance leave a node, so that one that is down comes up there; return whether there is one."""
     state, secondary = walk.state, int(walk.state.secondary[instance])
-    targets = lenient.board.targets if secondary == NOWHERE else np.array([secondary])
+    targets = lenient.targets.nodes if secondary == NOWHERE else np.array([secondary])
     memory = state.facts.instances.memory
     short = float(memory[instance]) - state.quantities[Quantity.MEMORY, targets]
     for at in np.argsort(short, kind="stable").tolist():
@@ -115,18 +115,18 @@ def mend(walk: Walk) -> None:
     """Make the moves by which limits that are broken are so by less."""
     if len(broken_rows(walk.state, walk.scorer.members)):
         with _mended(walk):
-            walk.settle()
+            walk.descend_to_local_optimum()
 
 
 def mend_at_any_rate(walk: Walk) -> bool:
     """Let N+1 on shared storage get worse where that repairs a limit; return whether it repaired one."""
-    if walk.options.redundancy != Redundancy.PRICE or not walk.walled or not excess_of(walk.state, walk.scorer.members):
+    if walk.options.redundancy != Redundancy.PRICE or not walk.keeps_redundancy or not excess_of(walk.state, walk.scorer.members):
         return False
-    before, walk.walled = len(walk.made), False
+    before, walk.keeps_redundancy = len(walk.made), False
     with _mended(walk):
         while not walk.late() and _mend_one(walk):
             continue
-    walk.walled = True
+    walk.keeps_redundancy = True
     return len(walk.made) > before
 
 
@@ -135,11 +135,11 @@ def _mended(walk: Walk) -> Iterator[None]:
     """Within the context what is broken counts before the score; afterwards it must not get worse again."""
     before = len(walk.made)
     walk.cost -= walk.price().now
-    walk.mending = broken_rows(walk.state, walk.scorer.members)
+    walk.repairing = broken_rows(walk.state, walk.scorer.members)
     walk.cost += walk.price().now
     yield
     walk.cost -= walk.price().now
-    walk.mending = NOBODY
+    walk.repairing = NO_INSTANCES
     walk.cost += walk.price().now
     if len(walk.made) > before:
         walk.take_as_given()
@@ -148,7 +148,7 @@ def _mended(walk: Walk) -> Iterator[None]:
 def _mend_one(walk: Walk) -> bool:
     """Make the best move if a limit is broken by less after it; return whether it is."""
     broken = excess_of(walk.state, walk.scorer.members)
-    best = walk.best_near(walk.instances, NOBODY)
+    best = walk.best_near(walk.instances, NO_INSTANCES)
     before, flags = walk.cost, walk.state.fails_n1.copy()
     for row in best.order()[:_PLACES].tolist():
         move = walk.go(best.move(walk.state, row), float(best.cost[row]))

@@ -69,7 +69,7 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
         search = min(search, _searched_at_any_rate(state, group, options, until, watch, search), key=lambda one: one.rank())
     moved = search.home.moved(search.state)
     met = dict.fromkeys(move.instance for move in search.made)
-    first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.dark[state.primary[instance]])
+    first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.marked_offline[state.primary[instance]])
     refused = {instance: why for instance, why in search.refused.items() if not moved[instance]}
     return Balanced(search.state, search.reserve, tuple(first_up), tuple(search.made), not search.late(), refused)
 
@@ -103,7 +103,7 @@ def _searched(
     mend(search)
     for data in prices:
         search.set_prices(dataclasses.replace(options.prices, data=data))
-        search.settle()
+        search.descend_to_local_optimum()
         move_sets(search)
     return _finished(search)
 
@@ -113,7 +113,7 @@ def _finished(search: Walk) -> Walk:
     refine(search)
     search.descend()
     if rescue(search, float.__neg__) | empty(search) | mend_at_any_rate(search):
-        search.settle()
+        search.descend_to_local_optimum()
         refine(search)
     return search
 
@@ -121,16 +121,16 @@ def _finished(search: Walk) -> Walk:
 def _searched_from_hbal(state: ClusterState, group: int, options: BalanceOptions, until: float | None, watch: Watch | None) -> Walk:
     """Return a search that goes on from where hbal's moves of instances on shared storage lead, without those that break a limit."""
     search = Walk(state.copy(), group, options, until, watch)
-    search.walled = options.redundancy == Redundancy.KEEP
+    search.keeps_redundancy = options.redundancy == Redundancy.KEEP
     bounds = Bounds.of_start(state)
     for step in steps_like_hbal(state.copy(), group, HbalOptions(options.moves, options.evacuation_only)):
         if search.late():
             break
         if step.move.kind == MoveKind.FAILOVER_TO_ANY:
             search.try_move(step.move, bounds)
-    search.walled = search.reserve is not None
+    search.keeps_redundancy = search.reserve is not None
     search.take_as_given()
-    search.settle()
+    search.descend_to_local_optimum()
     return _finished(search)
 
 
@@ -142,7 +142,7 @@ def _searched_like_hbal(state: ClusterState, group: int, options: BalanceOptions
             break
         search.make_again(step.move)
     mend(search)
-    search.settle()
+    search.descend_to_local_optimum()
     return _finished(search)
 
 
@@ -161,7 +161,7 @@ def _searched_at_any_rate(
     if search.first_things() > aim:
         search = _made_again(state, group, options, until, watch, freely.made, aim, choosy=False)
     search.take_as_given()
-    search.settle()
+    search.descend_to_local_optimum()
     return _finished(search)
 
 
@@ -184,14 +184,14 @@ def _made_again(
         before = search.first_things()
         if before <= aim:
             break
-        search.walled = choosy
+        search.keeps_redundancy = choosy
         if search.try_move(move, bounds) or not choosy:
             continue
-        search.walled = False
+        search.keeps_redundancy = False
         flags, cost = search.state.fails_n1.copy(), search.cost
         if search.try_move(move, bounds) and search.first_things() >= before:
             search.back([search.made.pop()], cost, flags)
-    search.walled = True
+    search.keeps_redundancy = True
     return search
 
 

@@ -23,13 +23,13 @@ def move_sets(walk: Walk) -> None:
         moved = [_move_set(walk, members) for members in walk.sets]
         if not any(moved):
             return
-        walk.settle()
+        walk.descend_to_local_optimum()
 
 
 def _move_set(walk: Walk, members: Integers) -> bool:
     """Bring a set to the best of the nodes that promise most; return whether that is worth it."""
     costs = _set_costs(walk, members)
-    targets = walk.apart.board.targets
+    targets = walk.apart.targets.nodes
     return any(
         _make_set(walk, members, int(targets[at])) for at in np.argsort(costs, kind="stable")[:_SET_TARGETS] if np.isfinite(costs[at])
     )
@@ -37,14 +37,14 @@ def _move_set(walk: Walk, members: Integers) -> bool:
 
 def _set_costs(walk: Walk, members: Integers) -> Floats:
     """Return [T]: about what it costs to have all of a set on each target, infinite where one of them cannot go."""
-    board = walk.apart.board
+    targets = walk.apart.targets
     evaluation = walk.evaluated(walk.apart)
-    total = np.zeros(len(board.targets))
-    for block in board.blocks(walk.state, members):
+    total = np.zeros(len(targets.nodes))
+    for block in targets.blocks(walk.state, members):
         costs = walk.apart.costs(evaluation, block, walk.price())
         to_target = [costs[kind] for kind in _PRIMARY_AT_TARGET if kind in costs]
         least = np.minimum.reduce(to_target) if to_target else np.full((len(block.instances), len(total)), np.inf)
-        at_home = block.primary[:, None] == board.targets
+        at_home = block.primary[:, None] == targets.nodes
         total += np.where(at_home, walk.cost, least).sum(axis=0)
     return total
 
@@ -64,7 +64,7 @@ def _make_set(walk: Walk, members: Integers, target: int) -> bool:
             walk.back(made, before, flags)
             return False
         made.append(walk.go(make_move(walk.state, instance, kind, target), costs[kind]))
-    if made and walk.cost <= before - walk.options.min_gain * len(made) and walk.strands_no_more():
+    if made and walk.cost <= before - walk.options.min_gain * len(made) and walk.keeps_n1():
         walk.made += made
         return True
     walk.back(made, before, flags)

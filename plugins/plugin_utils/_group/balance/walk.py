@@ -21,10 +21,10 @@ from ..metrics.limits import Bounds
 from ..metrics.score import Scorer
 from ..metrics.shared_redundancy import SharedReserve
 from ..metrics.together import sets_together
-from ..neighbourhood.excess import Mending, MovedExcess, hard_excess_of, tags_in_conflict
+from ..neighbourhood.excess import MovedExcess, RepairPrice, hard_excess_of, tags_in_conflict
 from ..neighbourhood.limits import MoveRules
 from ..neighbourhood.moves import BestMoves, Evaluation, MoveEvaluator
-from ..neighbourhood.price import Home, PlacementPrice, Prices
+from ..neighbourhood.price import InitialPlacement, PlacementPrice, Prices
 from ..neighbourhood.spreads import SpreadValues
 from .hbal import candidates
 from .model import BalanceOptions, Redundancy, Refused
@@ -47,7 +47,7 @@ _SMALL = 24
 _EXCESS_DIGITS = 9
 FirstThings = tuple[int, int, float, int, int, int]
 """Running instances that are down, all that are, broken limits, instances on nodes to be emptied, nodes that fail N+1 of mirrors, tags."""
-NOBODY = np.zeros(0, dtype=np.int64)
+NO_INSTANCES = np.zeros(0, dtype=np.int64)
 
 
 class Walk:
@@ -57,15 +57,15 @@ class Walk:
         self, state: ClusterState, group: int, options: BalanceOptions, until: float | None = None, watch: Watch | None = None
     ) -> None:
         scorer = Scorer(state, options.score, state.group_nodes(group))
-        self.state, self.home = state, Home.of(state)
+        self.state, self.home = state, InitialPlacement.of(state)
         self.instances = candidates(state, group, options.evacuation_only)
         self.made: list[Move] = []
         self.options, self._prices = options, options.prices
         self.evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), options.moves)
         self.reserve = None if options.redundancy == Redundancy.OFF else SharedReserve.of(state, group)
-        self.walled = options.redundancy != Redundancy.OFF
+        self.keeps_redundancy = options.redundancy != Redundancy.OFF
         self.refused: dict[int, Refused] = {}
-        self.mending = NOBODY
+        self.repairing = NO_INSTANCES
         self._group, self.scorer, self._until, self._watch = group, scorer, until, watch
         self.sets = sets_together(state, self.instances)
         self.apart = MoveEvaluator(state, scorer, MoveRules.of_start(state, apart=True), options.moves) if self.sets else self.evaluator
@@ -85,7 +85,7 @@ class Walk:
 
     def is_large(self) -> bool:
         """Return whether there are too many nodes to look at all of them each time."""
-        return len(self.evaluator.board.targets) > _FEW
+        return len(self.evaluator.targets.nodes) > _FEW
 
     def leaves_behind(self) -> bool:
         """Return whether an instance that may move still has a node that is offline."""
@@ -93,13 +93,15 @@ class Walk:
 
     def left_behind(self) -> list[int]:
         """Return the instances that may move and still have a node that is offline or drained."""
-        dark = np.append(self.state.offline, False)
-        found: list[int] = self.instances[dark[self.state.primary[self.instances]] | dark[self.state.secondary[self.instances]]].tolist()
+        offline_nodes = np.append(self.state.offline, False)
+        found: list[int] = self.instances[
+            offline_nodes[self.state.primary[self.instances]] | offline_nodes[self.state.secondary[self.instances]]
+        ].tolist()
         return found
 
     def is_small(self) -> bool:
         """Return whether there are so few nodes that several ways can be tried."""
-        return len(self.evaluator.board.targets) <= _SMALL
+        return len(self.evaluator.targets.nodes) <= _SMALL
 
     def is_hindered(self) -> bool:
         """Return whether N+1 on shared storage has been in the way in a group that is small enough to try other ways."""
@@ -124,7 +126,7 @@ class Walk:
 
     def down(self) -> list[int]:
         """Return the instances that may move and whose primary does not answer; forthcoming ones are not down where moves are scarce."""
-        found: list[int] = self.instances[self.state.dark[self.state.primary[self.instances]]].tolist()
+        found: list[int] = self.instances[self.state.marked_offline[self.state.primary[self.instances]]].tolist()
         if not self.options.prices.limited:
             return found
         models = self.state.facts.instances.models
@@ -139,16 +141,16 @@ class Walk:
             now = SharedReserve.of(self.state, self._group)
             self.reserve = dataclasses.replace(self.reserve, allowed=np.maximum(self.reserve.allowed, now.allowed))
 
-    def strands_no_more(self, move: Move | None = None) -> bool:
+    def keeps_n1(self, move: Move | None = None) -> bool:
         """Return whether no failure strands more than it may; if it does and a move alone has led there, that is noted."""
-        beyond = self.reserve.beyond(self.state) if self.walled and self.reserve is not None else None
+        beyond = self.reserve.beyond(self.state) if self.keeps_redundancy and self.reserve is not None else None
         if beyond is not None and move is not None:
             self.refused.setdefault(move.instance, Refused(move.target[0], *beyond))
         return beyond is None
 
-    def settle(self) -> None:
+    def descend_to_local_optimum(self) -> None:
         """Make single moves, the best first."""
-        self.repeat(lambda: self._sweep(self.best_near(self.instances, NOBODY)))
+        self.repeat(lambda: self._sweep(self.best_near(self.instances, NO_INSTANCES)))
 
     def descend(self) -> None:
         """Make single moves to any of the nodes."""
@@ -156,7 +158,7 @@ class Walk:
 
     def _sweep_everywhere(self) -> None:
         if self._sweep(self.best(self.instances, self.evaluator)):
-            self.settle()
+            self.descend_to_local_optimum()
 
     def repeat(self, improve: Callable[[], object], little: float = LITTLE) -> None:
         """Improve as long as that brings more than a little of what it has brought so far."""
@@ -190,7 +192,7 @@ class Walk:
 
     def _counts_together(self) -> bool:
         """Return whether moves on different nodes may rule each other out: by a common bound on costs, or by affinity."""
-        return self._prices.limited or bool(self.sets) or len(self.mending) > 0
+        return self._prices.limited or bool(self.sets) or len(self.repairing) > 0
 
     def _make_beside(self, best: BestMoves, least: float) -> None:
         """Make further moves of a look whose nodes no move has touched since: what they gain and may do is about as it was."""
@@ -203,7 +205,7 @@ class Walk:
             before, flags = self.cost, self.state.fails_n1.copy()
             self.state.place(move.instance, *move.target)
             self.count()
-            if before - self.cost >= least and self.strands_no_more(move):
+            if before - self.cost >= least and self.keeps_n1(move):
                 self.made.append(move)
                 touched |= nodes
             else:
@@ -216,7 +218,7 @@ class Walk:
             if before - best.cost[row] < least:
                 return False
             move = self.go(best.move(self.state, row), float(best.cost[row]))
-            if self.strands_no_more(move):
+            if self.keeps_n1(move):
                 self.made.append(move)
                 return True
             self.back([move], before, flags)
@@ -229,7 +231,7 @@ class Walk:
         before, flags = self.cost, self.state.fails_n1.copy()
         self.state.place(move.instance, *move.target)
         self.count()
-        if bounds.holds(self.state, {*move.source, *move.target} - {NOWHERE}) and self.strands_no_more():
+        if bounds.holds(self.state, {*move.source, *move.target} - {NOWHERE}) and self.keeps_n1():
             self.made.append(move)
             return True
         self.back([move], before, flags)
@@ -237,10 +239,10 @@ class Walk:
 
     def places(self, instance: int, evaluator: MoveEvaluator) -> list[tuple[float, MoveKind, int]]:
         """Return the moves of an instance that limits let pass: cost, kind and target, the cheapest first."""
-        targets = evaluator.board.targets.tolist()
+        targets = evaluator.targets.nodes.tolist()
         found = [
             (cost, kind, target)
-            for block in evaluator.board.blocks(self.state, np.array([instance]))
+            for block in evaluator.targets.blocks(self.state, np.array([instance]))
             for kind, costs in evaluator.costs(self.evaluated(evaluator), block, self.price()).items()
             for cost, target in zip(costs[0].tolist(), [NOWHERE] if kind == MoveKind.FAILOVER else targets)
             if np.isfinite(cost)
@@ -254,7 +256,7 @@ class Walk:
             here = make_move(self.state, move.instance, kind, target)
             if here == move:
                 self.go(here, cost)
-                if self.strands_no_more(here):
+                if self.keeps_n1(here):
                     self.made.append(here)
                 else:
                     self.back([here], before, flags)
@@ -290,11 +292,11 @@ class Walk:
         wanted = np.zeros(len(self.state.offline) + 1, dtype=bool)
         wanted[targets] = True
         wanted[self.evaluator.inviting(values, _INVITING)] = True
-        return self.best(instances, self.evaluator.narrowed(np.flatnonzero(wanted[:-1] & self.evaluator.board.online)), values)
+        return self.best(instances, self.evaluator.narrowed(np.flatnonzero(wanted[:-1] & self.evaluator.targets.online)), values)
 
     def evaluated(self, evaluator: MoveEvaluator) -> Evaluation:
         return evaluator.at(self.state, self.cost - self.price().now)
 
-    def price(self) -> PlacementPrice | Mending:
+    def price(self) -> PlacementPrice | RepairPrice:
         price = PlacementPrice.of(self.state, self.home, self._prices)
-        return Mending(price, MovedExcess.of(self.state, self.scorer.members, self.mending)) if len(self.mending) else price
+        return RepairPrice(price, MovedExcess.of(self.state, self.scorer.members, self.repairing)) if len(self.repairing) else price

@@ -136,15 +136,15 @@ def can_move(state: ClusterState, instance: int) -> bool:
 def reachable(state: ClusterState, source: Place, primaries: Integers, secondaries: Integers) -> Booleans:
     """Return [P, S], or [P, 1] without secondary: whether some way leads to a place, by what is up and by migration tags."""
     primary, secondary = source
-    accepts, is_dark = state.facts.nodes.accepts, not state.answers(primary)
+    accepts, is_marked_offline = state.facts.nodes.accepts, not state.answers(primary)
     direct = accepts[primary, primaries] | (primaries == primary)
     if secondary == NOWHERE:
-        return (direct | is_dark)[:, None]
-    over = not state.offline[secondary] and (is_dark or bool(accepts[primary, secondary]))
+        return (direct | is_marked_offline)[:, None]
+    over = not state.offline[secondary] and (is_marked_offline or bool(accepts[primary, secondary]))
     indirect = over & (accepts[secondary, primaries] | (primaries == secondary))
     reached: Booleans = np.where((secondaries == primary) | (primaries == primary)[:, None], False, indirect[:, None])
     # While the primary answers a new mirror can be created, which then takes over.
-    return reached | (direct & (primaries != secondary))[:, None] & (not is_dark) | (primaries == secondary)[:, None] & over
+    return reached | (direct & (primaries != secondary))[:, None] & (not is_marked_offline) | (primaries == secondary)[:, None] & over
 
 
 def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Move]:
@@ -193,7 +193,7 @@ def steps_to_plain(state: ClusterState, move: Move) -> list[dict[str, t.Any]]:
     for before, after in zip(places, places[1:]):
         kind = _step_kind(state, move.instance, before, after)
         node = names[after[1]] if kind == StepKind.REPLACE_DISKS else names[after[0]]
-        online = not bool(state.dark[before[0]])
+        online = not bool(state.marked_offline[before[0]])
         plain.append(
             {
                 "kind": str(kind),

@@ -128,10 +128,10 @@ class ClusterState:
             self.fails_n1[:] = flags
 
     @property
-    def dark(self) -> Booleans:
+    def marked_offline(self) -> Booleans:
         """Return [N]: which nodes are marked offline, so that nothing can be read there and what ran there is down."""
-        dark: Booleans = self.offline & ~self.drained & ~self.unreachable
-        return dark
+        offline_nodes: Booleans = self.offline & ~self.drained & ~self.unreachable
+        return offline_nodes
 
     def drain(self, nodes: Sequence[int] | Integers) -> None:
         """Let nothing go to nodes any more; their instances may stay, or leave as they leave a working node."""

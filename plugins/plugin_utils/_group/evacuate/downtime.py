@@ -90,12 +90,12 @@ def leave(state: ClusterState, nodes: Collection[int], options: DowntimeOptions)
 
 def lost_copies(state: ClusterState, down: Collection[int]) -> list[int]:
     """Return the instances whose two nodes would be down, counting those that are offline already."""
-    dark = np.zeros(len(state.offline), dtype=bool)
-    dark[list(down)] = True
+    offline_nodes = np.zeros(len(state.offline), dtype=bool)
+    offline_nodes[list(down)] = True
     mirrored = np.flatnonzero((state.primary != NOWHERE) & (state.secondary != NOWHERE))
     primary, secondary = state.primary[mirrored], state.secondary[mirrored]
-    off = dark | state.dark | state.unreachable
-    lost = mirrored[(dark[primary] | dark[secondary]) & off[primary] & off[secondary]]
+    off = offline_nodes | state.marked_offline | state.unreachable
+    lost = mirrored[(offline_nodes[primary] | offline_nodes[secondary]) & off[primary] & off[secondary]]
     return lost.tolist()
 
 

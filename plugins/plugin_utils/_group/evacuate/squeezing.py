@@ -128,7 +128,9 @@ def _powered_on(problem: _Problem, lacking: Sequence[int]) -> Squeeze:
     """Return the fewest of the nodes on standby, in their order, with which every node has room; all of them if that is not enough."""
     nodes = problem.state.facts.cluster.nodes
     standby = [
-        number for number, node in enumerate(nodes) if problem.state.dark[number] and any(tag.startswith(STANDBY) for tag in node.tags)
+        number
+        for number, node in enumerate(nodes)
+        if problem.state.marked_offline[number] and any(tag.startswith(STANDBY) for tag in node.tags)
     ]
     for count in range(len(standby) + 1):
         state = problem.state.copy()

@@ -82,9 +82,9 @@ def find_problems(state: ClusterState, failures: list[NodeFailure]) -> list[Prob
 
 def instances_down(state: ClusterState, group: int) -> list[int]:
     """Return the instances of a group that are down because their node is marked offline."""
-    dark = np.append(state.dark & (state.facts.nodes.group == group), False)
+    offline_nodes = np.append(state.marked_offline & (state.facts.nodes.group == group), False)
     models = state.facts.instances.models
-    return [instance for instance in np.flatnonzero(dark[state.primary]).tolist() if models[instance].uses_memory]
+    return [instance for instance in np.flatnonzero(offline_nodes[state.primary]).tolist() if models[instance].uses_memory]
 
 
 def instances_left_behind(state: ClusterState, group: int) -> list[int]:
@@ -255,8 +255,8 @@ class Health:
 def group_health(state: ClusterState, group: int, effort: Effort | None = None) -> Health:
     """Return what is wrong with a group; what cannot be disproved within the effort, by default PROOFS, counts as stranded."""
     nodes = state.group_nodes(group)
-    dark = nodes[state.offline[nodes] & ~state.unreachable[nodes]]
-    offline = np.flatnonzero(np.isin(state.primary, dark) | np.isin(state.secondary, dark))
+    offline_nodes = nodes[state.offline[nodes] & ~state.unreachable[nodes]]
+    offline = np.flatnonzero(np.isin(state.primary, offline_nodes) | np.isin(state.secondary, offline_nodes))
     members = set(nodes[~state.offline[nodes]].tolist())
     short = {reserve.node: reserve.short for reserve in node_reserves(state) if reserve.short and reserve.node in members}
     memory = state.facts.instances.memory

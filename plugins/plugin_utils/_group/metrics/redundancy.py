@@ -26,7 +26,7 @@ from .limits import can_run
 PROOFS = 20_000
 """The effort of all exact proofs for one look at a group: about two seconds, wherever it is."""
 
-_NOBODY: Integers = np.zeros(0, dtype=np.int64)
+_NO_INSTANCES: Integers = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,15 @@ def node_failures(state: ClusterState, group: int, effort: Effort | None = None)
     return [_failure(state, node, effort) for node in nodes[carrying[nodes] & ~state.offline[nodes]].tolist()]
 
 
-def failure_strands_more(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NOBODY) -> bool:
+def failure_strands_more(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NO_INSTANCES) -> bool:
     """Return whether a node's failure would strand more than `most` MiB; what the effort does not disprove counts as more.
 
     `more` are instances that restart with those of the node, though they are not on it in `state`.
     """
-    return stranded_beyond(state, node, most, effort, more) > 0
+    return n1_deficit_above(state, node, most, effort, more) > 0
 
 
-def stranded_beyond(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NOBODY) -> float:
+def n1_deficit_above(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NO_INSTANCES) -> float:
     """Return the MiB beyond `most` that a node's failure would strand, as failure_strands_more judges it; 0 for none."""
     problem = _restart(state, node, more)
     stranded = _best_fit(problem)
@@ -149,7 +149,7 @@ class _Restart:
     """[M, T]: exclusion tags of each instance."""
 
 
-def _restarting(state: ClusterState, node: int, more: Integers = _NOBODY) -> Integers:
+def _restarting(state: ClusterState, node: int, more: Integers = _NO_INSTANCES) -> Integers:
     """Return the running instances on shared storage of a node, and `more`, largest first."""
     here = np.flatnonzero((state.primary == node) & state.facts.instances.restarts)
     if len(more):
@@ -166,7 +166,7 @@ def _failure(state: ClusterState, node: int, effort: Effort) -> NodeFailure:
     return NodeFailure(node, everything, tuple(everything[position] for position in stranded), proven)
 
 
-def _restart(state: ClusterState, node: int, more: Integers = _NOBODY) -> _Restart:
+def _restart(state: ClusterState, node: int, more: Integers = _NO_INSTANCES) -> _Restart:
     facts, nodes = state.facts.instances, state.facts.nodes
     instances = _restarting(state, node, more)
     group = state.group_nodes(int(nodes.group[node]))

@@ -28,12 +28,12 @@ from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
 from .limits import can_run
-from .redundancy import PROOFS, failure_strands_more, node_failures, stranded_beyond
+from .redundancy import PROOFS, failure_strands_more, n1_deficit_above, node_failures
 
 _PROOFS_AT_START = 50_000
 _PROOFS_OF_A_NODE = 5_000
 """Efforts of what the start strands, and of what one node does after a move."""
-_NOBODY = np.zeros(0, dtype=np.int64)
+_NO_INSTANCES = np.zeros(0, dtype=np.int64)
 
 
 def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:
@@ -43,7 +43,7 @@ def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, f
     return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
 
 
-def strands_more_than(state: ClusterState, group: int, before: dict[int, float]) -> bool:
+def n1_deficit_exceeds(state: ClusterState, group: int, before: dict[int, float]) -> bool:
     """Return whether the failure of a node of the group strands more than `before`, which is as from stranded_memory."""
 
     def more(after: dict[int, float]) -> bool:
@@ -54,7 +54,7 @@ def strands_more_than(state: ClusterState, group: int, before: dict[int, float])
 
 def strands_more(before: ClusterState, after: ClusterState, group: int) -> bool:
     """Return whether the failure of a node of the group strands more memory of instances on shared storage than before."""
-    return strands_more_than(after, group, stranded_memory(before, group, exact=True))
+    return n1_deficit_exceeds(after, group, stranded_memory(before, group, exact=True))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class SharedReserve:
     def beyond(self, state: ClusterState) -> tuple[int, float] | None:
         """Return the first node whose failure would strand more than is allowed, and how many MiB more; None without any."""
         for node in self._doubtful(state).tolist():
-            more = stranded_beyond(state, node, self.allowed[node], Effort(_PROOFS_OF_A_NODE))
+            more = n1_deficit_above(state, node, self.allowed[node], Effort(_PROOFS_OF_A_NODE))
             if more > 0:
                 return node, more
         return None
@@ -125,10 +125,10 @@ class SharedReserve:
             failure_strands_more(worst, node, self.allowed[node], Effort(0), instances[nodes == node]) for node in doubtful.tolist()
         )
 
-    def _doubtful(self, state: ClusterState, more: Integers = _NOBODY, at: Integers = _NOBODY) -> Integers:
+    def _doubtful(self, state: ClusterState, more: Integers = _NO_INSTANCES, at: Integers = _NO_INSTANCES) -> Integers:
         """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a place, judged by counting places."""
         if not len(self.instances):
-            return _NOBODY
+            return _NO_INSTANCES
         instances, homes = np.append(self.instances, more), np.append(state.primary[self.instances], at)
         needs = _Needs.of(state, self, instances, homes)
         room = state.quantities[Quantity.MEMORY, self.nodes][:, None] - state.peers[np.ix_(self.nodes, self.nodes)]

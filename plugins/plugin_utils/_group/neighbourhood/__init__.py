@@ -10,7 +10,7 @@ where a limit is in the way, and the best one of each instance. What is done wit
 
 Arrays over a block of R instances and T targets are [R, T]; p, s and t are an instance's primary, its secondary and the target.
 
-In reading order: effects (what kinds of moves do to nodes), board (blocks and targets), spreads, reserves, penalties (the parts of the
+In reading order: effects (what kinds of moves do to nodes), targets (blocks and targets), spreads, reserves, penalties (the parts of the
 score after each move), limits (which moves keep all limits), moves (the evaluator that adds this up), exchanges (two instances that
 change places), price (data copied and primaries moved). After the neighbourhood of Ganeti's hbal.
 """

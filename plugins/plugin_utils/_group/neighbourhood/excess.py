@@ -5,7 +5,7 @@
 """By how much limits are broken now, and how every single move changes that: repaired before scores count.
 
     excess_of(state, nodes)                            # shares of what the nodes have, summed; 0 where nothing is broken
-    price = Mending(PlacementPrice.of(...), MovedExcess.of(state, nodes, rows))      # in the place of a price
+    price = RepairPrice(PlacementPrice.of(...), MovedExcess.of(state, nodes, rows))      # in the place of a price
 
 Tags and rules that are broken are part of the score, so that no price is needed for them. What is only planned (forthcoming or stopped
 instances) is no emergency.
@@ -20,13 +20,13 @@ from ..cluster.arrays import Facts, Floats, Integers, Quantity, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import LIMITED, TOLERANCE, capacity, counted_as_used
-from .board import Block, Board
 from .effects import Node, Part, Role, combined
 from .price import PlacementPrice
+from .targets import Block, Targets
 
 _WEIGHT = 1e5
 """Points for a limit that is broken by a node's whole capacity: a score cannot fall by enough to outweigh the smallest repair."""
-_MENDED = np.isin(LIMITED, (Quantity.MEMORY, Quantity.DISK, Quantity.CPUS, Quantity.SPINDLE_USE, Quantity.SPINDLES))
+_REPAIRED = np.isin(LIMITED, (Quantity.MEMORY, Quantity.DISK, Quantity.CPUS, Quantity.SPINDLE_USE, Quantity.SPINDLES))
 
 
 def excess_of(state: ClusterState, nodes: Integers) -> float:
@@ -59,7 +59,7 @@ def broken_rows(state: ClusterState, nodes: Integers) -> Integers:
 def _over(state: ClusterState, nodes: Integers) -> Floats:
     """Return [10, K]: the shares by which quantities are over their limits; nothing at nodes that are offline."""
     used = counted_as_used(state.quantities[:, nodes]) - capacity(state.facts)[: len(LIMITED), nodes]
-    return _shares(used, _sizes(state.facts)[:, nodes]) * ~state.offline[nodes] * _MENDED[:, None]
+    return _shares(used, _sizes(state.facts)[:, nodes]) * ~state.offline[nodes] * _REPAIRED[:, None]
 
 
 def _shares(over: Floats, sizes: Floats) -> Floats:
@@ -139,7 +139,7 @@ class MovedExcess:
 
 
 @dataclass(frozen=True)
-class Mending:
+class RepairPrice:
     """The price of placements while limits are repaired: broken limits count before all else."""
 
     price: PlacementPrice
@@ -155,10 +155,10 @@ class Mending:
         """Return whether more is moved than may be."""
         return self.price.exceeded
 
-    def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
+    def add(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> None:
         """Add the price of the placement after each move to its cost, in place."""
-        self.price.add(costs, block, board)
-        for kind, change in self.excess.changes(block, board.targets).items():
+        self.price.add(costs, block, targets)
+        for kind, change in self.excess.changes(block, targets.nodes).items():
             if kind in costs:
                 costs[kind] += _WEIGHT * (self.excess.total + change)
 

@@ -4,7 +4,7 @@
 
 """Which two instances should change places: about what each of all exchanges would gain, the best one of every instance.
 
-    evaluator = ExchangeEvaluator(evaluation, price, arrivals(evaluation, board, instances))
+    evaluator = ExchangeEvaluator(evaluation, price, arrivals(evaluation, targets, instances))
     evaluator.best(ones, others, least)       # [Exchange], the most promising first
 
 Where every node carries equally many instances, the least step to something better is an exchange: of the nodes of two
@@ -23,11 +23,11 @@ from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
-from .board import BLOCK_CELLS, Board
 from .effects import Role
-from .excess import Mending
+from .excess import RepairPrice
 from .moves import Evaluation
 from .price import PlacementPrice
+from .targets import BLOCK_CELLS, Targets
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Exchange:
 class ExchangeEvaluator:
     """Looks at exchanges from one state, which must not change while this is used."""
 
-    def __init__(self, evaluation: Evaluation, price: PlacementPrice | Mending, arrivals: Floats | None) -> None:
+    def __init__(self, evaluation: Evaluation, price: PlacementPrice | RepairPrice, arrivals: Floats | None) -> None:
         self._evaluation, self._state, self._price, self._arrivals = evaluation, evaluation.state, price, arrivals
         self._without = _kept_without(evaluation.state).astype(np.float32)
         # Estimates need no more than seven digits, and tables of one memory order are looked up and added up much faster.
@@ -145,13 +145,13 @@ class ExchangeEvaluator:
         return self._at_least(at_one, at_other, ones, others)
 
 
-def arrivals(evaluation: Evaluation, board: Board, instances: Integers) -> Floats | None:
+def arrivals(evaluation: Evaluation, targets: Targets, instances: Integers) -> Floats | None:
     """Return [I, N]: what tags and locations change when an instance's primary goes to each node; None where there are neither."""
     if not evaluation.penalties.follows:
         return None
     found = np.zeros((len(evaluation.state.primary), len(evaluation.state.offline)))
-    for block in board.blocks(evaluation.state, instances):
-        found[np.ix_(block.instances, board.targets)] = evaluation.penalties.arrivals(block)
+    for block in targets.blocks(evaluation.state, instances):
+        found[np.ix_(block.instances, targets.nodes)] = evaluation.penalties.arrivals(block)
     return found
 
 

@@ -4,7 +4,7 @@
 
 """Which single moves keep all limits, as arrays of truth over a block.
 
-    limits = MovedLimits(state, board, rules)
+    limits = MovedLimits(state, targets, rules)
     limits.allowed(block, kept, needs)      # {kind: [R, T] or, where no target matters, [R, 1]}
 
 The bounds of metrics/limits.py say how far limits may be used: those of hbal leave one MiB; those of a start keep
@@ -20,8 +20,8 @@ from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import REDUNDANCY, Bounds, can_run, joins, pool_rows
-from .board import Block, Board, KeptMemory, Needs
 from .effects import Node, Part, Role, combined
+from .targets import Block, KeptMemory, Needs, Targets
 
 
 @dataclass(frozen=True)
@@ -55,22 +55,22 @@ class MoveRules:
 class MovedLimits:
     """The limits of one state; see the module's docstring."""
 
-    def __init__(self, state: ClusterState, board: Board, rules: MoveRules) -> None:
-        self._state, self._board, self._like_hbal = state, board, rules.like_hbal
+    def __init__(self, state: ClusterState, targets: Targets, rules: MoveRules) -> None:
+        self._state, self._targets, self._like_hbal = state, targets, rules.like_hbal
         self._room = rules.bounds.room(state)
         self._keepable = state.quantities[Quantity.MEMORY] + rules.bounds.most[REDUNDANCY]
         self._excused = state.fails_n1 & rules.like_hbal
         self._planned = state.facts.forthcoming
         self._apart = rules.apart
-        self._rescued = state.offline & rules.like_hbal | state.dark & rules.rescues | state.drained & rules.empties
+        self._rescued = state.offline & rules.like_hbal | state.marked_offline & rules.rescues | state.drained & rules.empties
 
     def allowed(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Booleans]:
         """Return which moves of a block keep the limits; `kept` is None for a block that is not mirrored."""
-        targets = self._board.targets
+        targets = self._targets.nodes
         rescued = self._rescued[block.primary][:, None]
         stored, pressed = self._storage_at(block, needs, targets), self._pressure_at(block, needs, targets)
         hard, soft = self._primary_at(block, needs, targets, stored, pressed)
-        to_t = self._accepted(block.primary, targets) | self._is_dark(block)
+        to_t = self._accepted(block.primary, targets) | self._is_marked_offline(block)
         if kept is None:
             return {MoveKind.FAILOVER_TO_ANY: hard & (soft | rescued) & to_t}
         rescued_mirror = (self._state.offline[block.secondary] & self._like_hbal)[:, None]
@@ -95,7 +95,7 @@ class MovedLimits:
 
         # On the way: the secondary takes over first, or the disks are copied from a primary that answers.
         fails_over = self._fails_over(block) & can_be_primary
-        copies = ~self._is_dark(block)
+        copies = ~self._is_marked_offline(block)
         # Of what is stopped a primary needs no memory, but on its way there the mirror keeps some.
         mirror_first = self._spare(targets, kept.secondary_of[Node.T, Node.S]) | self._like_hbal | rescued
         on_the_way = {
@@ -107,16 +107,16 @@ class MovedLimits:
         }
         return {kind: on_the_way[kind] & held for kind, held in combined(block.kinds, at, np.logical_and).items()}
 
-    def _is_dark(self, block: Block) -> Booleans:
+    def _is_marked_offline(self, block: Block) -> Booleans:
         """Return [R, 1]: whether primaries do not answer; hbal does not ask."""
-        is_dark: Booleans = (self._state.dark[block.primary] & (not self._like_hbal))[:, None]
-        return is_dark
+        is_marked_offline: Booleans = (self._state.marked_offline[block.primary] & (not self._like_hbal))[:, None]
+        return is_marked_offline
 
     def _fails_over(self, block: Block) -> Booleans:
         """Return [R, 1]: whether secondaries take instances, and their primaries' migration tags let them."""
         p, s = block.primary, block.secondary
         passes: Booleans = ~self._state.offline[s] & (self._state.facts.nodes.accepts[p, s])
-        return passes[:, None] | (~self._state.offline[s])[:, None] & self._is_dark(block)
+        return passes[:, None] | (~self._state.offline[s])[:, None] & self._is_marked_offline(block)
 
     def _able(self, block: Block, nodes: Integers) -> Booleans:
         """Return [R, T], or [1, 1] when all are: whether instances can run on nodes."""
@@ -127,7 +127,7 @@ class MovedLimits:
     def _accepted(self, homes: Integers, nodes: Integers) -> Booleans:
         """Return [R, T], or [1, 1] when all are: whether nodes accept instances that run on others."""
         accepts = self._state.facts.nodes.accepts
-        return np.ones((1, 1), dtype=bool) if self._board.open else accepts[np.ix_(homes, nodes)]
+        return np.ones((1, 1), dtype=bool) if self._targets.open else accepts[np.ix_(homes, nodes)]
 
     def _primary_at(self, block: Block, needs: Needs, nodes: Integers, stored: Booleans, soft: Booleans) -> tuple[Booleans, Booleans]:
         """Return whether hard and soft limits let the instances be primaries of nodes that they are not on, [R, T].
@@ -297,5 +297,5 @@ class MovedLimits:
     def _tagged(self, block: Block) -> list[int]:
         """Return the rows whose exclusion tags count."""
         counts = self._state.facts.instances.real | (not self._like_hbal)
-        rows: list[int] = np.flatnonzero((self._board.tagged & counts)[block.instances]).tolist()
+        rows: list[int] = np.flatnonzero((self._targets.tagged & counts)[block.instances]).tolist()
         return rows

@@ -24,12 +24,12 @@ from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
 from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
-from .board import Block, Board, KeptMemory, Needs
 from .effects import KINDS
 from .limits import MovedLimits, MoveRules
 from .penalties import MovedPenalties
 from .reserves import MovedReserves
 from .spreads import MovedSpreads, SpreadTable, SpreadValues
+from .targets import Block, KeptMemory, Needs, Targets
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class MoveOptions:
 class Price(t.Protocol):
     """What moves cost in addition to the score they lead to."""
 
-    def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
+    def add(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> None:
         """Add the price of each move to its cost, in place; infinite for those that must not be."""
 
 
 class NoPrice:
     """Nothing but the score counts."""
 
-    def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
+    def add(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> None:
         """Add nothing."""
 
 
@@ -87,14 +87,14 @@ class MoveEvaluator:
 
     def __init__(self, state: ClusterState, scorer: Scorer, rules: MoveRules, options: MoveOptions) -> None:
         self.scorer = scorer
-        self.board = Board.of(state, scorer)
+        self.targets = Targets.of(state, scorer)
         self._rules, self._options = rules, options
         self._spreads = SpreadTable.of(state, scorer)
 
     def narrowed(self, targets: Integers) -> MoveEvaluator:
         """Return one that looks at moves to some of the nodes only."""
         narrow = copy.copy(self)
-        narrow.board = self.board.narrowed(targets)
+        narrow.targets = self.targets.narrowed(targets)
         return narrow
 
     def values(self, state: ClusterState) -> SpreadValues:
@@ -103,7 +103,7 @@ class MoveEvaluator:
 
     def inviting(self, values: SpreadValues, most: int) -> Integers:
         """Return some of the targets, `most` at most, some twice: where primaries, and where secondaries, make the score fall most."""
-        targets = self.board.targets
+        targets = self.targets.nodes
         first = [np.argsort(slope[targets], kind="stable")[: most // 2] for slope in self._spreads.slopes(values)]
         return targets[np.concatenate(first)]
 
@@ -111,33 +111,34 @@ class MoveEvaluator:
         """Return what is the same for all moves from a state with that score; it must not change while the evaluation is used."""
         return Evaluation(
             state=state,
-            spreads=self._spreads.at(self.values(state) if values is None else values, self.board.targets),
-            reserves=MovedReserves(state, self.scorer, self.board),
-            penalties=MovedPenalties(state, self.scorer, self.board),
-            limits=MovedLimits(state, self.board, self._rules),
+            spreads=self._spreads.at(self.values(state) if values is None else values, self.targets.nodes),
+            reserves=MovedReserves(state, self.scorer, self.targets),
+            penalties=MovedPenalties(state, self.scorer, self.targets),
+            limits=MovedLimits(state, self.targets, self._rules),
             score=score,
         )
 
     def cost(self, evaluation: Evaluation, instance: int, kind: MoveKind, target: int, price: Price) -> float:
         """Return the cost of one move with a target; infinite where a limit or an option is in the way."""
-        (block,) = self.board.blocks(evaluation.state, np.array([instance]))
+        (block,) = self.targets.blocks(evaluation.state, np.array([instance]))
         costs = self.costs(evaluation, block, price)
-        return float(costs[kind][0, self.board.column[target]]) if kind in costs else float("inf")
+        return float(costs[kind][0, self.targets.column[target]]) if kind in costs else float("inf")
 
     def allows(self, state: ClusterState, instance: int, kind: MoveKind, target: int) -> bool:
         """Return whether limits and options allow a move to a target that the instance is not on."""
-        (block,) = self.board.blocks(state, np.array([instance]))
-        kept = KeptMemory.of(state, self.board, block) if block.mirrored else None
-        allowed = MovedLimits(state, self.board, self._rules).allowed(block, kept, Needs.of(state, block))
+        (block,) = self.targets.blocks(state, np.array([instance]))
+        kept = KeptMemory.of(state, self.targets, block) if block.mirrored else None
+        allowed = MovedLimits(state, self.targets, self._rules).allowed(block, kept, Needs.of(state, block))
         if kind not in allowed or not self._options.offers(kind):
             return False
-        row = np.broadcast_to(allowed[kind], (1, len(self.board.targets)))[0]
-        return bool(row[self.board.column[target]])
+        row = np.broadcast_to(allowed[kind], (1, len(self.targets.nodes)))[0]
+        return bool(row[self.targets.column[target]])
 
     def best(self, evaluation: Evaluation, instances: Integers, price: Price) -> BestMoves:
         """Return the cheapest move of each of `instances`, in blocks: mirrored ones first."""
         found = [
-            _reduced(block, self.costs(evaluation, block, price), self.board) for block in self.board.blocks(evaluation.state, instances)
+            _reduced(block, self.costs(evaluation, block, price), self.targets)
+            for block in self.targets.blocks(evaluation.state, instances)
         ]
         if not found:
             nothing = np.zeros(0, dtype=np.int64)
@@ -153,18 +154,18 @@ class MoveEvaluator:
         """Return the cost of every move of a block: [R, T], for failover [R, 1]."""
         state = evaluation.state
         needs = Needs.of(state, block)
-        kept = KeptMemory.of(state, self.board, block) if block.mirrored else None
+        kept = KeptMemory.of(state, self.targets, block) if block.mirrored else None
         allowed = evaluation.limits.allowed(block, kept, needs)
         scores = self._scores(evaluation, block, kept, needs)
-        at_home = self.board.at_home(block)
+        at_home = self.targets.at_home(block)
         costs = {}
         for kind in block.kinds:
             if self._options.offers(kind):
-                shape = len(block.instances), 1 if kind == MoveKind.FAILOVER else len(self.board.targets)
+                shape = len(block.instances), 1 if kind == MoveKind.FAILOVER else len(self.targets.nodes)
                 costs[kind] = _masked(scores[kind], allowed[kind], shape)
                 if kind != MoveKind.FAILOVER:
                     costs[kind][at_home] = np.inf
-        price.add(costs, block, self.board)
+        price.add(costs, block, self.targets)
         return costs
 
     def _scores(self, evaluation: Evaluation, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
@@ -198,7 +199,7 @@ def _masked(costs: Floats, allowed: Booleans, shape: tuple[int, ...]) -> Floats:
     return masked if masked.shape == shape else np.broadcast_to(masked, shape).copy()
 
 
-def _reduced(block: Block, costs: dict[MoveKind, Floats], board: Board) -> BestMoves:
+def _reduced(block: Block, costs: dict[MoveKind, Floats], targets: Targets) -> BestMoves:
     """Return the first cheapest move of each instance: by target, then by kind, a failover before all."""
     rows = block.order
     kinds = [kind for kind in KINDS if kind in costs]
@@ -212,8 +213,8 @@ def _reduced(block: Block, costs: dict[MoveKind, Floats], board: Board) -> BestM
         if kind == MoveKind.FAILOVER:
             column[number] = NOWHERE
     best = cost.min(axis=0)
-    column[cost > best] = len(board.targets)
+    column[cost > best] = len(targets.nodes)
     # Of equal ones the first is taken, and kinds are in their order.
     first = column.argmin(axis=0)
-    targets = np.append(board.targets, NOWHERE)[column[first, rows]]
-    return BestMoves(block.instances, best, np.array([KINDS.index(kind) for kind in kinds])[first], targets)
+    reached = np.append(targets.nodes, NOWHERE)[column[first, rows]]
+    return BestMoves(block.instances, best, np.array([KINDS.index(kind) for kind in kinds])[first], reached)

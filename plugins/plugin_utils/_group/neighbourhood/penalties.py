@@ -4,7 +4,7 @@
 
 """What every single move changes of a score's sums: N+1 failures, offline nodes, exclusion tags, locations.
 
-penalties = MovedPenalties(state, scorer, board)
+penalties = MovedPenalties(state, scorer, targets)
 penalties.changes(block, kept, needs)     # {kind: [R, T] or, where no target matters, [R, 1]}
 """
 
@@ -15,27 +15,27 @@ from ..cluster.arrays import NOWHERE, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import RULE, WEIGHTS, Scorer, slot_weights
-from .board import Block, Board, KeptMemory, Needs
 from .effects import NODE_LEFT, PRIMARY_AFTER, Node, Part, Role, combined
+from .targets import Block, KeptMemory, Needs, Targets
 
 
 class MovedPenalties:
     """The sums of one state; see the module's docstring."""
 
-    def __init__(self, state: ClusterState, scorer: Scorer, board: Board) -> None:
-        self._state, self._board = state, board
+    def __init__(self, state: ClusterState, scorer: Scorer, targets: Targets) -> None:
+        self._state, self._targets = state, targets
         self._least = scorer.least_left
         self._memory = state.quantities[Quantity.MEMORY]
         counts = state.quantities[Quantity.PRIMARIES] + state.quantities[Quantity.SECONDARIES]
-        self._counts = counts * board.online
+        self._counts = counts * targets.online
         self._failed = self._counts * scorer.failing(state)
-        self._tags = _TagPenalties(state, scorer, board)
+        self._tags = _TagPenalties(state, scorer, targets)
         self._one_fails = bool(self._failed.any())
         self._plain = not (state.offline.any() or self._tags.any)
 
     def changes(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
         """Return the weighted change of every move's sums, without kinds of which none changes any; `kept` is None if not mirrored."""
-        found = {} if self._plain and self._board.online[block.primary].all() else self._without_n1(block, needs)
+        found = {} if self._plain and self._targets.online[block.primary].all() else self._without_n1(block, needs)
         # Also for moves that keep N+1: the score takes a node with exactly what it must keep for one that fails.
         for kind, change in self._n1(block, kept, needs).items():
             if change.any():
@@ -70,8 +70,8 @@ class MovedPenalties:
                 return np.zeros((1, 1))
             less = WEIGHTS["offline_all_cnt"] * (becomes.role == Role.NONE)
             less += WEIGHTS["offline_pri_cnt"] * (was.role == Role.PRIMARY and becomes.role != Role.PRIMARY)
-            dark = self._state.offline[block.primary if node == Node.P else block.secondary]
-            return (-less * dark * real)[:, None]
+            offline_nodes = self._state.offline[block.primary if node == Node.P else block.secondary]
+            return (-less * offline_nodes * real)[:, None]
 
         found = combined(block.kinds, left, np.add)
         shared = self._shared_locations(block, needs) if block.mirrored else {}
@@ -79,7 +79,7 @@ class MovedPenalties:
 
     def _shared_locations(self, block: Block, needs: Needs) -> dict[MoveKind, Floats]:
         """Return how the failure domains that both nodes share change; those of a primary that is offline do not count."""
-        online = self._board.online[block.primary][:, None]
+        online = self._targets.online[block.primary][:, None]
         both: Floats = (self._state.facts.nodes.shared_locations[block.primary, block.secondary] * needs.real.astype(float))[:, None]
         by_partner = {Node.P: self._shared(block.primary, needs), Node.S: self._shared(block.secondary, needs), None: both}
         found: dict[MoveKind, Floats] = {}
@@ -96,13 +96,13 @@ class MovedPenalties:
         nodes = self._state.facts.nodes
         if not self._state.facts.location_tags:
             return np.zeros((1, 1))
-        shared: Floats = nodes.shared_locations[np.ix_(partner, self._board.targets)] * needs.real[:, None].astype(float)
+        shared: Floats = nodes.shared_locations[np.ix_(partner, self._targets.nodes)] * needs.real[:, None].astype(float)
         return shared
 
     def _n1(self, block: Block, kept: KeptMemory | None, needs: Needs) -> dict[MoveKind, Floats]:
         """Return how the count of instances on nodes that fail N+1 changes."""
         used, real = needs.uses[:, None], needs.real.astype(float)[:, None]
-        nodes = {Node.P: block.primary[:, None], Node.S: block.secondary[:, None], Node.T: self._board.targets}
+        nodes = {Node.P: block.primary[:, None], Node.S: block.secondary[:, None], Node.T: self._targets.nodes}
 
         def at(node: Node, was: Part, becomes: Part) -> Floats:
             if was.role == becomes.role == Role.PRIMARY:
@@ -115,7 +115,7 @@ class MovedPenalties:
             if not self._one_fails and not short.any():
                 return np.zeros((1, 1))
             arrivals = float((becomes.role != Role.NONE) - (was.role != Role.NONE))
-            after = (self._counts[here] + arrivals * self._board.online[here]) * short
+            after = (self._counts[here] + arrivals * self._targets.online[here]) * short
             change: Floats = WEIGHTS["n1_cnt"] * (after - self._failed[here])
             return change
 
@@ -125,9 +125,9 @@ class MovedPenalties:
 class _TagPenalties:
     """Exclusion tags and desired locations, which follow the primary."""
 
-    def __init__(self, state: ClusterState, scorer: Scorer, board: Board) -> None:
-        self._state, self._board = state, board
-        self._follows = board.tagged | (state.facts.instances.wishes > 0)
+    def __init__(self, state: ClusterState, scorer: Scorer, targets: Targets) -> None:
+        self._state, self._targets = state, targets
+        self._follows = targets.tagged | (state.facts.instances.wishes > 0)
         self._tagged = bool(state.facts.slots.names)
         self._weights = slot_weights(state.facts, scorer.mode)
         self._located = bool(state.facts.location_tags) or bool(state.facts.instances.wishes.any())
@@ -142,10 +142,10 @@ class _TagPenalties:
         """Return [R, T]: the change when the primary leaves p for each target."""
         if not self.any:
             return np.zeros((1, 1))
-        found = np.zeros((len(block.instances), len(self._board.targets)))
+        found = np.zeros((len(block.instances), len(self._targets.nodes)))
         for row, (instance, primary) in enumerate(zip(block.instances.tolist(), block.primary.tolist())):
             if self._follows[instance]:
-                self._add(found[row], instance, primary, self._board.targets)
+                self._add(found[row], instance, primary, self._targets.nodes)
         return found
 
     def primary_at_secondary(self, block: Block) -> Floats:
@@ -169,7 +169,7 @@ class _TagPenalties:
     def _add(self, found: Floats, instance: int, primary: int, nodes: Integers) -> None:
         facts = self._state.facts
         exclusion, desired = facts.instances.exclusion[instance], facts.instances.desired[instance]
-        online = bool(self._board.online[primary])
+        online = bool(self._targets.online[primary])
         if exclusion:
             tags = list(exclusion)
             counts, limit, weights = self._state.tag_counts, facts.slots.limit, self._weights[tags] * WEIGHTS["pri_tags_score"]

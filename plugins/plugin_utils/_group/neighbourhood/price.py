@@ -20,8 +20,8 @@ from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
-from .board import Block, Board
 from .effects import NODE_LEFT, PRIMARY_AFTER, Node
+from .targets import Block, Targets
 
 _TIB = 1024**2
 
@@ -46,14 +46,14 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Home:
+class InitialPlacement:
     """Where every instance was at first, [I] each."""
 
     primary: Integers
     secondary: Integers
 
     @classmethod
-    def of(cls, state: ClusterState) -> Home:
+    def of(cls, state: ClusterState) -> InitialPlacement:
         """Return where instances are."""
         return cls(state.primary.copy(), state.secondary.copy())
 
@@ -83,7 +83,7 @@ class Home:
 class PlacementPrice:
     """Prices of the moves from one state; `data`, `moved` and `leaving` are of that state."""
 
-    home: Home
+    home: InitialPlacement
     prices: Prices
     each: Floats
     """[I]: what it costs that the instance has another primary than at first."""
@@ -96,7 +96,7 @@ class PlacementPrice:
     """What the primaries that moved cost."""
 
     @classmethod
-    def of(cls, state: ClusterState, home: Home, prices: Prices) -> PlacementPrice:
+    def of(cls, state: ClusterState, home: InitialPlacement, prices: Prices) -> PlacementPrice:
         """Return the price of a state and its moves."""
         each = np.where(state.facts.instances.stopped_to_move, prices.restart, prices.primary)
         leaving = float(each @ (state.primary != home.primary))
@@ -115,10 +115,10 @@ class PlacementPrice:
         most_data, most_moves = self.prices.most_data, self.prices.most_moves
         return most_data is not None and self.data > most_data or most_moves is not None and int(self.moved.sum()) > most_moves
 
-    def add(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> None:
+    def add(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> None:
         """Add the price of the placement after each move to its cost, in place."""
-        moved = self._moved_primaries(costs, block, board)
-        data = self._copied(costs, block, board) if block.mirrored or self.mirrored[block.instances].any() else {}
+        moved = self._moved_primaries(costs, block, targets)
+        data = self._copied(costs, block, targets) if block.mirrored or self.mirrored[block.instances].any() else {}
         for kind in costs:
             costs[kind] += self.now + moved[kind]
             if kind in data:
@@ -151,24 +151,24 @@ class PlacementPrice:
             change[rows, column[rows]] -= less[rows]
         return change
 
-    def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:
+    def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> dict[MoveKind, Floats]:
         """Return by how much the cost of moved primaries changes."""
         home, each = self.home.primary[block.instances], self.each[block.instances]
         was = each * (block.primary != home)
         to_s = each * (block.secondary != home) - was
-        away = np.repeat((each - was)[:, None], len(board.targets), axis=1)
-        columns = board.column[home]
+        away = np.repeat((each - was)[:, None], len(targets.nodes), axis=1)
+        columns = targets.column[home]
         known = columns != NOWHERE
         away[block.order[known], columns[known]] -= each[known]
         by_primary = {Node.P: np.zeros((1, 1)), Node.S: to_s[:, None], Node.T: away}
         return {kind: by_primary[PRIMARY_AFTER[kind]] for kind in costs}
 
-    def _copied(self, costs: dict[MoveKind, Floats], block: Block, board: Board) -> dict[MoveKind, Floats]:
+    def _copied(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> dict[MoveKind, Floats]:
         """Return the change of MiB copied on the shortest way from home."""
         disk = self.disk[block.instances] * self.mirrored[block.instances]
-        new = np.ones((len(block.instances), len(board.targets)))
+        new = np.ones((len(block.instances), len(targets.nodes)))
         for home in (self.home.primary[block.instances], self.home.secondary[block.instances]):
-            columns = np.where(home == NOWHERE, NOWHERE, board.column[home])
+            columns = np.where(home == NOWHERE, NOWHERE, targets.column[home])
             known = columns != NOWHERE
             new[block.order[known], columns[known]] = 0.0
         left = {Node.S: self.home.is_new(block.instances, block.secondary), Node.P: self.home.is_new(block.instances, block.primary)}

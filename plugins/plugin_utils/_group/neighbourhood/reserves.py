@@ -16,17 +16,17 @@ from ..cluster.arrays import NOWHERE, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import WEIGHTS, Scorer, centred_values
-from .board import Block, Board, KeptMemory
 from .effects import KEEPER, Node
+from .targets import Block, KeptMemory, Targets
 
 
 class MovedReserves:
     """Reserved memory of one state; `still` is the score's part for it without any move."""
 
-    def __init__(self, state: ClusterState, scorer: Scorer, board: Board) -> None:
+    def __init__(self, state: ClusterState, scorer: Scorer, targets: Targets) -> None:
         self._kept = state.reserved
         self._rate = scorer.memory_rate * scorer.reserving
-        self._targets = board.targets
+        self._targets = targets.nodes
         values = state.reserved * self._rate
         self._centred, self._squares, count = centred_values(values, scorer.reserving)
         self._count = max(count, 1)

@@ -30,8 +30,8 @@ from ..cluster.arrays import Booleans, Floats, Integers, Singles
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer, Spread, centred_values
-from .board import Block
 from .effects import NODE_LEFT, PRIMARY_AFTER, Node
+from .targets import Block
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from ..cluster.changes import with_places
 from ..cluster.model import AllocPolicy
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
-from ..metrics.shared_redundancy import stranded_memory, strands_more_than
+from ..metrics.shared_redundancy import n1_deficit_exceeds, stranded_memory
 from .lost_allocations import LeastSize, Losses, least_sizes, losses
 from .places import Places, by_primary, places_for, scores_of
 from .refusal import Reason, Refusal, group_refusal, stranding
@@ -187,7 +187,7 @@ def _first_redundant(
     for _number, (row, column) in zip(range(MOST_TRIED), places):
         trial = state.copy()
         trial.place(instance, *found.at(row, column))
-        if not strands_more_than(trial, group, before):
+        if not n1_deficit_exceeds(trial, group, before):
             return row, column
     return None
 

@@ -113,8 +113,8 @@ def _in_tiers(weights: Weights, count: int) -> Weights:
 def _choices(state: ClusterState, lifted: ClusterState, offer: Offer, scorer: Scorer, weights: Weights, importance: int) -> Choices:
     """Return every place that one instance may take."""
     own, home = state.group_of(offer.instance), state.place_of(offer.instance)
-    dark = frozenset(node for node in home if node != NOWHERE and state.offline[node])
-    origin = Origin(home, offer.avoid, offer.avoid | dark)
+    offline_nodes = frozenset(node for node in home if node != NOWHERE and state.offline[node])
+    origin = Origin(home, offer.avoid, offer.avoid | offline_nodes)
     parts = []
     for group in offer.groups if can_move(state, offer.instance) else ():
         if group != own and group_refusal(lifted, offer.instance, group, named=False):

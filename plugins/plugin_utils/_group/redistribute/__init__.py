@@ -7,6 +7,6 @@
 In come groups; out go moves between groups, and for what stays ill what each group lacks.
 
 In reading order: shared_storage (arrangements of one group under which all could restart, found by trying), redistribution
-(ill groups healed by moves inside, then by the fewest leavers), load_balancing (groups as loaded as the whole), compression
+(ill groups healed by moves inside, then by the fewest members moved out), load_balancing (groups as loaded as the whole), compression
 (groups that could be emptied). No limit of a group that takes somebody gets worse.
 """

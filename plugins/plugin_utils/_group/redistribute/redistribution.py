@@ -43,7 +43,7 @@ Answer = t.TypeVar("Answer")
 MOST_WIDENED = 30_000
 """Places up to which instances that cause nothing are asked to move, too, so that fewer leave the group."""
 LEAVE_EFFORT, MOVE_EFFORT = 600_000, 100_000
-"""How far the programs of all attempts may look for the fewest leavers, and then each for the fewest moves."""
+"""How far the programs of all attempts may look for the fewest members moved out, and then each for the fewest moves."""
 MOST_ATTEMPTS = 8
 """How many assignments are tried when moves to the places of one find no order."""
 MOST_SEARCHED = 8
@@ -135,8 +135,8 @@ def repair_inside(state: ClusterState, mode: ScoreMode, until: float | None, gro
         repair = min(repair, _repair(state, before, reasons, moved, proven=True), key=lambda found: _worth(state, found))
     if repair.after.healthy:
         return repair
-    relieved = _repair(state, before, reasons, _relieved(state, before, mode), proven=False)
-    return min(repair, relieved, key=lambda found: _worth(state, found))
+    evacuated = _repair(state, before, reasons, _evacuated(state, before, mode), proven=False)
+    return min(repair, evacuated, key=lambda found: _worth(state, found))
 
 
 def _repair_across(state: ClusterState, inside: Repair, healthy: tuple[int, ...], mode: ScoreMode, until: float | None) -> Repair:
@@ -163,7 +163,7 @@ def _shares_storage(state: ClusterState, group: int) -> bool:
     return bool(np.isin(state.primary[restarts], state.group_nodes(group)).any())
 
 
-def leavers(state: ClusterState, repair: Repair) -> list[int]:
+def moved_out(state: ClusterState, repair: Repair) -> list[int]:
     """Return the instances that a repair moves to other groups."""
     group = state.facts.nodes.group
     return [move.instance for move in repair.moves if group[move.target[0]] != repair.group]
@@ -171,7 +171,7 @@ def leavers(state: ClusterState, repair: Repair) -> list[int]:
 
 def _worth(state: ClusterState, repair: Repair) -> tuple[tuple[int, int, int], int, bool, int]:
     """Return what is compared between repairs, smaller is better."""
-    return repair.after.illness, len(leavers(state, repair)), not repair.proven, len(repair.moves)
+    return repair.after.illness, len(moved_out(state, repair)), not repair.proven, len(repair.moves)
 
 
 def _together(state: ClusterState, inside: Repair, peers: tuple[int, ...], mode: ScoreMode, until: float | None) -> list[Repair]:
@@ -198,7 +198,7 @@ def _assigned(
     until: float | None,
 ) -> Repair:
     """Return the best repair by places for `instances` under which the group keeps N+1 and which moves can reach in some order."""
-    dark = frozenset(node for node in state.group_nodes(before.group).tolist() if state.offline[node])
+    offline_nodes = frozenset(node for node in state.group_nodes(before.group).tolist() if state.offline[node])
     dead_ends: dict[int, frozenset[Place]] = dict.fromkeys(instances, frozenset())
     passing: dict[int, float] = {}
     effort = Effort(LEAVE_EFFORT)
@@ -209,14 +209,14 @@ def _assigned(
             Offer(
                 instance=instance,
                 groups=(before.group, *target_groups(state, instance, peers)),
-                avoid=dark,
+                avoid=offline_nodes,
                 may_stay=instance not in before.offline,
                 not_at=dead_ends[instance],
             )
             for instance in instances
         ]
         allowed = _kept(state, before.group)
-        found = _thrifty(state, offers, allowed, passing, mode, effort)
+        found = _assign_fewest(state, offers, allowed, passing, mode, effort)
         blocked = _ordered(state, found.targets).blocked
         now_leaving = _leaving(state, found.targets)
         if blocked and now_leaving - leaving:
@@ -236,10 +236,10 @@ def _assigned(
     return dataclasses.replace(best, in_time=best.after.healthy or not _is_over(until))
 
 
-def _thrifty(
+def _assign_fewest(
     state: ClusterState, offers: Sequence[Offer], allowed: ClusterState, passing: dict[int, float], mode: ScoreMode, effort: Effort
 ) -> Relocation:
-    """Return places with the fewest leavers, proven apart from how few the moves are, which are then made few with little effort."""
+    """Return places with the fewest members moved out, which is proven, and then with few moves, searched with little effort."""
     if all(offer.groups == (state.group_of(offer.instance),) for offer in offers):
         inside = relocate(state, offers, allowed, mode, Effort(MOVE_EFFORT), passing)
         if not inside.unplaced:
@@ -313,10 +313,10 @@ def _harms(state: ClusterState, after: ClusterState, group: int) -> bool:
     return any(strands_more(state, after, other) for other in groups)
 
 
-def _relieved(state: ClusterState, before: Health, mode: ScoreMode) -> dict[int, Place]:
+def _evacuated(state: ClusterState, before: Health, mode: ScoreMode) -> dict[int, Place]:
     """Return places for what is on the group's offline nodes, as many as find one, with N+1 left as it is."""
-    dark = [node for node in state.group_nodes(before.group).tolist() if state.offline[node]]
-    found = evacuate(state, tasks_of_nodes(state, dark, EvacuationMode.ALL), AcrossGroups.NO, mode) if dark else None
+    offline_nodes = [node for node in state.group_nodes(before.group).tolist() if state.offline[node]]
+    found = evacuate(state, tasks_of_nodes(state, offline_nodes, EvacuationMode.ALL), AcrossGroups.NO, mode) if offline_nodes else None
     return {} if found is None else {move.instance: move.target for move in found.moves if move.instance not in found.relaxed}
 
 
@@ -338,11 +338,11 @@ def _one_by_one(state: ClusterState, inside: Repair, peers: tuple[int, ...], mod
 
 
 def _searched(state: ClusterState, best: Repair, inside: Repair, peers: tuple[int, ...], mode: ScoreMode) -> Repair:
-    """Return a repair with fewer leavers than `best`, or `best`, which is then proven when everything smaller was tried."""
+    """Return a repair with fewer members moved out than `best`, or `best`, which is then proven when everything smaller was tried."""
     settled = {move.instance: move.target for move in inside.moves}
     search = Search(with_places(state, settled), best.group)
-    most = len(leavers(state, best)) - 1 if best.after.healthy else len(best.causes) + MOST_WELL
-    found = search.with_leavers(peers, most, mode)
+    most = len(moved_out(state, best)) - 1 if best.after.healthy else len(best.causes) + MOST_WELL
+    found = search.with_moves_out(peers, most, mode)
     exact = search.complete and not settled
     if found is None:
         return dataclasses.replace(best, proven=best.proven or (exact and best.after.healthy))

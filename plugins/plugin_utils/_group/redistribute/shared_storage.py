@@ -6,7 +6,7 @@
 
     search = Search(state, group)
     search.inside()                          # places under which no node's failure strands anybody, or None
-    search.with_leavers(peers, most)         # the same when as few as possible leave; search.complete says whether all was tried
+    search.with_moves_out(peers, most)         # the same when as few as possible leave; search.complete says whether all was tried
 
 Whether everybody can restart is a packing problem for each node that may fail, so that what helps is found by trying:
 sets of instances from the smallest, within a number of trials and an effort of proofs.
@@ -52,7 +52,7 @@ class Search:
         """Return new places of as few instances as possible under which the group is healthy."""
         return self._repacked(self._state, self._shared)
 
-    def with_leavers(self, peers: Sequence[int], most: int, mode: ScoreMode) -> dict[int, Place] | None:
+    def with_moves_out(self, peers: Sequence[int], most: int, mode: ScoreMode) -> dict[int, Place] | None:
         """Return new places under which the group is healthy and at most that many instances are in `peers`."""
         leaving = [i for i in self._movable if target_groups(self._state, i, tuple(peers))]
         for count in range(most + 1):

@@ -309,9 +309,9 @@ def _redundancy(state: ClusterState, after: ClusterState, found: GroupPlan) -> P
 
 def _why_it_stays(state: ClusterState, after: ClusterState, instance: int) -> list[Reason]:
     """Return which limits keep an instance from each other node, but for soft ones if its own does not answer."""
-    dark = frozenset(np.flatnonzero(after.offline).tolist())
+    offline_nodes = frozenset(np.flatnonzero(after.offline).tolist())
     rules = EXACT if after.answers(int(after.primary[instance])) else EXACT.hard()
-    task = Task(instance, dark, dark)
+    task = Task(instance, offline_nodes, offline_nodes)
     group = after.group_of(instance)
     reserves = {group: SharedReserve.of(state, group)}
     return list(reasons_to_stay(after, task, AcrossGroups.NO, Scorers(after, ScoreMode.HTOOLS), rules, reserves))

@@ -23,7 +23,7 @@ from ..plan.order import Guard, reserves_left
 from ..plan.plain import plan_to_plain
 from ..plan.stages import stages
 from ..redistribute.load_balancing import KINDS, GroupLoads, LoadOptions, balance_load
-from ..redistribute.redistribution import Missing, Repair, Run, leavers, redistribute
+from ..redistribute.redistribution import Missing, Repair, Run, moved_out, redistribute
 from ..sources.loaded import Loaded
 from .left_out import left_out_of_moves, with_left_out, with_notes
 from .place import find_group, reason_to_plain
@@ -108,7 +108,7 @@ def _healthy_to_plain(state: ClusterState, group: int) -> Plain:
 
 def _repair_to_plain(state: ClusterState, repair: Repair) -> Plain:
     names = state.facts.instances.names
-    out = leavers(state, repair)
+    out = moved_out(state, repair)
     return _group_to_plain(state, repair.before) | {
         "healed": repair.after.healthy,
         "causes": [{"instance": names[instance], "cause": str(cause)} for instance, cause in repair.causes.items()],

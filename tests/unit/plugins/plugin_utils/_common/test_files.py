@@ -21,7 +21,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._common.files imp
     replace_file,
     replace_json,
 )
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.learnt import Shelf
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_cache import SharedCache
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_files import plan_files, write
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.follow.lock import take, this_run
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
@@ -190,6 +190,6 @@ def test_json_is_readable(tmp_path: Path) -> None:
 
 def test_the_shelf_of_a_run_is_private_too(tmp_path: Path) -> None:
 
-    Shelf(tmp_path / "shelf")._write(tmp_path / "shelf" / "name", [])
+    SharedCache(tmp_path / "shelf")._write(tmp_path / "shelf" / "name", [])
     assert mode(tmp_path / "shelf") == 0o700
     assert {mode(file) for file in (tmp_path / "shelf").iterdir()} == {0o600}

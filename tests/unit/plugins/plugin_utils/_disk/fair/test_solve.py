@@ -336,7 +336,7 @@ def hard_machine() -> tuple[Hardware, Schema]:
 def test_a_search_that_is_cut_short_leaves_a_plan_that_says_which_level_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     hardware, schema = hard_machine()
     monkeypatch.setattr(search, "maximise", cut_short)
-    monkeypatch.setattr(search.Search, "_squeak", lambda *_arguments: None)
+    monkeypatch.setattr(search.Search, "_retry_blamed_first", lambda *_arguments: None)
     monkeypatch.setattr(search, "RULES", search.RULES[:1])
     monkeypatch.setattr(search, "_MOST_LINEAR_COLUMNS", 0)
     monkeypatch.setattr(cutting_stock, "_MOST_PATTERNS", 0)

@@ -33,8 +33,8 @@ def with_more_room(small: Problem, more: int) -> Problem:
 def test_proofs_with_more_room_are_those_of_the_larger_machine(seed: int) -> None:
     chance = random.Random(seed)
     small = problem(*(chance.randint(2000, 9000) for _disk in range(3)))
-    roomier = with_more_room(small, chance.randint(1, 3000))
-    kept, new = Bounds(small).with_room(roomier), Bounds(roomier)
+    relaxed = with_more_room(small, chance.randint(1, 3000))
+    kept, new = Bounds(small).with_room(relaxed), Bounds(relaxed)
     for _question in range(20):
         units = [chance.randint(demand.low, 4000) for demand in small.demands]
         assert kept.overfull(units) == new.overfull(units)

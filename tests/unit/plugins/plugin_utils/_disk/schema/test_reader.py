@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.learnt import Learnt
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_cache import PlanCache
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
@@ -34,8 +34,8 @@ def came_to(read: t.Callable[..., t.Any], *arguments: t.Any) -> t.Any:
 
 
 def test_for_the_twin_of_a_machine_nothing_is_read_anew() -> None:
-    reader, learnt = SchemaReader(BY_QUERY), Learnt()
-    first, second = (reader.read(parse_hardware(facts(name, ("ssd", 9000), ("hdd", 9000))), learnt) for name in "ab")
+    reader, cache = SchemaReader(BY_QUERY), PlanCache()
+    first, second = (reader.read(parse_hardware(facts(name, ("ssd", 9000), ("hdd", 9000))), cache) for name in "ab")
     assert first is second
 
 
@@ -68,16 +68,16 @@ def test_for_the_twin_of_a_machine_nothing_is_read_anew() -> None:
     ids=["a size", "an order", "a name", "a name in the facts", "a list in the facts", "a disk written out in the facts"],
 )
 def test_what_differs_is_told_apart(schema: t.Any, one: t.Any, other: t.Any) -> None:
-    reader, learnt = SchemaReader(schema), Learnt()
+    reader, cache = SchemaReader(schema), PlanCache()
     for found in (one, other, one, other):
         hardware = parse_hardware(found)
-        assert came_to(reader.read, hardware, learnt) == came_to(parse_schema, schema, hardware)
+        assert came_to(reader.read, hardware, cache) == came_to(parse_schema, schema, hardware)
 
 
 @pytest.mark.parametrize("path", sorted(PROFILES.glob("*.yml")), ids=lambda path: path.stem)
 def test_profiles_come_to_the_same_as_read_alone(path: t.Any) -> None:
     chance, schema = random.Random(path.stem), load_profile(path)
-    reader, learnt = SchemaReader(schema), Learnt()
+    reader, cache = SchemaReader(schema), PlanCache()
     shapes = [
         [(chance.choice(["ssd", "hdd"]), chance.choice([60000, 900000, 905000])) for _disk in range(chance.randint(1, 5))]
         for _shape in range(4)
@@ -85,4 +85,4 @@ def test_profiles_come_to_the_same_as_read_alone(path: t.Any) -> None:
     for name in "ab":
         for shape in shapes:
             hardware = parse_hardware(facts(name, *shape))
-            assert came_to(reader.read, hardware, learnt) == came_to(parse_schema, schema, hardware)
+            assert came_to(reader.read, hardware, cache) == came_to(parse_schema, schema, hardware)

@@ -15,7 +15,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.sc
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.exchanges import ExchangeEvaluator, Role, arrivals
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.limits import MoveRules
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.moves import MoveEvaluator, MoveOptions, make_move
-from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.price import Home, PlacementPrice, Prices
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.price import InitialPlacement, PlacementPrice, Prices
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
 
@@ -26,10 +26,10 @@ KINDS = {
 }
 
 
-def wandered(seed: int, kind: str) -> tuple[ClusterState, Home]:
+def wandered(seed: int, kind: str) -> tuple[ClusterState, InitialPlacement]:
     """Return a state in which some instances are not at home any more, and where all were at first."""
     state = ClusterState.from_cluster(parse_text(generate(nodes=8, per_node=5, seed=seed, **KINDS[kind]).text()))
-    home = Home.of(state)
+    home = InitialPlacement.of(state)
     draw = np.random.default_rng(seed)
     for instance in draw.permutation(len(state.primary))[:10].tolist():
         mirrored = state.secondary[instance] != NOWHERE
@@ -58,7 +58,7 @@ def test_exchanges_gain_what_they_promise(seed, kind):
     before = scorer.score(state)
     evaluation, price = evaluator.at(state, before), PlacementPrice.of(state, home, prices)
     instances = np.arange(len(state.primary))
-    found = ExchangeEvaluator(evaluation, price, arrivals(evaluation, evaluator.board, instances)).best(instances, instances, 1e-6)
+    found = ExchangeEvaluator(evaluation, price, arrivals(evaluation, evaluator.targets, instances)).best(instances, instances, 1e-6)
     assert [exchange.gain for exchange in found] == sorted((exchange.gain for exchange in found), reverse=True)
     checked = 0
     for exchange in found:
@@ -81,7 +81,7 @@ def test_the_queue_gives_those_that_promised_most(bench):
     state = bench.state(nodes, [bench.instance(f"i{number}", "a", disk_template="ext") for number in range(5)])
     scorer = Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0))
     evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions())
-    price = PlacementPrice.of(state, Home.of(state), Prices())
+    price = PlacementPrice.of(state, InitialPlacement.of(state), Prices())
     score = scorer.score(state)
     best = evaluator.best(evaluator.at(state, score), np.arange(5), price)
     queue = MoveQueue.of(best, score, 5)

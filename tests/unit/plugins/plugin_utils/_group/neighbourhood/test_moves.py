@@ -24,7 +24,7 @@ def test_a_move_that_leaves_exactly_what_is_kept_costs_what_the_score_then_says(
     state = bench.state(nodes, [bench.instance("one", "a", "b"), bench.instance("two", "c", "b")])
     scorer = Scorer(state, mode, state.group_nodes(0))
     evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions())
-    (block,) = evaluator.board.blocks(state, np.array([0, 1]))
+    (block,) = evaluator.targets.blocks(state, np.array([0, 1]))
     told = evaluator.costs(evaluator.at(state, scorer.score(state)), block, NoPrice())[MoveKind.FAILOVER]
     state.place(0, 1, 0)
     assert told[0] == pytest.approx(scorer.score(state))

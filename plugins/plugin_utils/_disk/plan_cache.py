@@ -21,7 +21,7 @@ from pathlib import Path
 
 from .._common.files import replace_file
 from .model import Schema
-from .schema.memo import Grounds, Memory
+from .schema.memo import Memory, ReadSet
 
 _MOST = 32
 """So much is kept at most under one name: to look through thousands takes longer than to do without."""
@@ -32,7 +32,7 @@ _SEAL_SIZE = 32
 
 
 @dataclass
-class Learnt:
+class PlanCache:
     """Results of expressions, schemas by what machines have in common, and solutions by problem."""
 
     memory: Memory = field(default_factory=Memory)
@@ -40,11 +40,11 @@ class Learnt:
     solutions: dict[t.Hashable, t.Any] = field(default_factory=dict)
 
 
-Records = tuple[tuple[Grounds, bytes], ...]
+Records = tuple[tuple[ReadSet, bytes], ...]
 """What was found, pickled, and of which machines it holds."""
 
 
-class Shelf:
+class SharedCache:
     """A folder in which processes that are forked from one leave for each other what they found.
 
     What is there is read only if one of them sealed it, so a file that is cut off, or that anybody else wrote, counts as nothing.
@@ -55,16 +55,16 @@ class Shelf:
 
     def find(self, name: str, facts: Mapping[str, t.Any]) -> t.Any:
         """Return what was left under a name for machines with facts like these; None where nothing was, or can be read."""
-        for grounds, found in self._records(name):
-            if grounds.hold(facts):
+        for read_set, found in self._records(name):
+            if read_set.hold(facts):
                 return pickle.loads(found)
         return None
 
-    def leave(self, name: str, grounds: Grounds, found: t.Any) -> None:
-        """Leave what holds on these grounds for the others, unless there is much already. Without room or rights for it they go without."""
+    def leave(self, name: str, read_set: ReadSet, found: t.Any) -> None:
+        """Leave a result for other processes with facts of this read set, unless it is full; without room or rights nothing is kept."""
         records = self._records(name)
         if len(records) < _MOST:
-            self._write(self._path(name), (*records, (grounds, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))))
+            self._write(self._path(name), (*records, (read_set, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))))
 
     def _records(self, name: str) -> Records:
         try:
@@ -74,7 +74,7 @@ class Shelf:
         seal, records = content[:_SEAL_SIZE], content[_SEAL_SIZE:]
         return t.cast("Records", pickle.loads(records)) if secrets.compare_digest(seal, _seal(records)) else ()
 
-    def _write(self, path: Path, records: Sequence[tuple[Grounds, bytes]]) -> None:
+    def _write(self, path: Path, records: Sequence[tuple[ReadSet, bytes]]) -> None:
         content = pickle.dumps(tuple(records), pickle.HIGHEST_PROTOCOL)
         with contextlib.suppress(OSError):
             replace_file(path, _seal(content) + content, lasting=False)

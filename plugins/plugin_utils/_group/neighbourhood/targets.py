@@ -4,9 +4,9 @@
 
 """What all single moves of a set of instances have in common: which they are, where they run, what is kept for them.
 
-    board = Board.of(state, scorer)               # once for a scorer
-    board.blocks(state, instances)                # [Block], each of instances that all are mirrored, or all are not
-    kept = KeptMemory.of(state, board, block)     # what nodes would keep for failovers after each kind of move
+    targets = Targets.of(state, scorer)             # once for a scorer
+    targets.blocks(state, instances)                # [Block], each of instances that all are mirrored, or all are not
+    kept = KeptMemory.of(state, targets, block)     # what nodes would keep for failovers after each kind of move
 
 Arrays over a block are [R, T], or [R, 1] where the target does not matter: R instances, T online nodes of the group. The kinds of moves are
 those of Ganeti's hbal; p and s are an instance's primary and secondary, t is the target:
@@ -59,13 +59,13 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Board:
+class Targets:
     """The targets of moves, and where each node is among them."""
 
-    targets: Integers
+    nodes: Integers
     """[T]: positions of the online nodes of the group."""
     column: Integers
-    """[N]: position among `targets`, or NOWHERE."""
+    """[N]: position among `nodes`, or NOWHERE."""
     online: Booleans
     """[N]: whether the node is one of them."""
     tagged: Booleans
@@ -74,22 +74,22 @@ class Board:
     """Whether every node accepts instances of every other."""
 
     @classmethod
-    def of(cls, state: ClusterState, scorer: Scorer) -> Board:
-        """Return the board of a scorer's online members."""
+    def of(cls, state: ClusterState, scorer: Scorer) -> Targets:
+        """Return the targets of a scorer's online members."""
         column = _columns(scorer.online, len(state.offline))
         tagged = np.array([bool(tags) for tags in state.facts.instances.exclusion], dtype=bool)
         return cls(scorer.online, column, column != NOWHERE, tagged, bool(state.facts.nodes.accepts.all()))
 
-    def narrowed(self, targets: Integers) -> Board:
-        """Return a board with some of the targets only."""
-        return dataclasses.replace(self, targets=targets, column=_columns(targets, len(self.online)))
+    def narrowed(self, nodes: Integers) -> Targets:
+        """Return some of the targets."""
+        return dataclasses.replace(self, nodes=nodes, column=_columns(nodes, len(self.online)))
 
     def blocks(self, state: ClusterState, instances: Integers) -> list[Block]:
         """Return instances in blocks of convenient size, mirrored ones apart from others; none when there are no targets."""
-        if not len(self.targets):
+        if not len(self.nodes):
             return []
         mirrored = state.secondary[instances] != NOWHERE
-        size = max(BLOCK_CELLS // max(len(self.targets), 1), 1)
+        size = max(BLOCK_CELLS // max(len(self.nodes), 1), 1)
         found = []
         for part in (instances[mirrored], instances[~mirrored]):
             for start in range(0, len(part), size):
@@ -125,24 +125,24 @@ class KeptMemory:
     """What s keeps when it is the secondary no more."""
 
     @classmethod
-    def of(cls, state: ClusterState, board: Board, block: Block) -> KeptMemory:
+    def of(cls, state: ClusterState, targets: Targets, block: Block) -> KeptMemory:
         """Return what is kept after the moves of a mirrored block."""
-        primary, secondary, targets = block.primary, block.secondary, board.targets
+        primary, secondary, nodes = block.primary, block.secondary, targets.nodes
         memory = state.facts.instances.reserves[block.instances]
         keeps = memory > 0
         amount = memory[:, None]
         left = state.peers[secondary]
         left[block.order, primary] -= memory
         without = np.where(keeps, left.max(axis=1), state.reserved[secondary])
-        here = state.reserved[targets]
+        here = state.reserved[nodes]
         cells, flat = len(state.peers), state.peers.ravel()
-        of_primary = flat.take(targets * cells + primary[:, None])
+        of_primary = flat.take(nodes * cells + primary[:, None])
         of_primary += amount
-        of_secondary = flat.take(targets * cells + secondary[:, None])
+        of_secondary = flat.take(nodes * cells + secondary[:, None])
         of_secondary += amount
-        for_target = state.peers[primary].take(targets, axis=1)
+        for_target = state.peers[primary].take(nodes, axis=1)
         for_target += amount
-        instead = left.take(targets, axis=1)
+        instead = left.take(nodes, axis=1)
         instead += amount
         after_failover = np.maximum(state.reserved[primary], state.peers[primary, secondary] + memory)
         secondary_of = {
@@ -152,7 +152,7 @@ class KeptMemory:
             (Node.P, Node.T): np.maximum(state.reserved[primary][:, None], for_target, out=for_target),
             (Node.S, Node.T): np.maximum(without[:, None], instead, out=instead),
         }
-        return cls(state.reserved, {Node.P: primary, Node.S: secondary, Node.T: targets}, secondary_of, without[:, None])
+        return cls(state.reserved, {Node.P: primary, Node.S: secondary, Node.T: nodes}, secondary_of, without[:, None])
 
     def at(self, node: Node, was: Part, becomes: Part) -> Floats:
         """Return what a node keeps; [1, T] or [R, 1] where that does not change."""
