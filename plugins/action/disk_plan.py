@@ -56,9 +56,9 @@ class ActionModule(PlanningAction):
         eligible = parse_eligible(profile.get("eligible") if arguments["eligible"] is None else arguments["eligible"])
         known = {"profile": profile} if arguments["profile"] is not None else {}
         idle = parse_idle(profile.get("idle")) if known else None
-        shelf = Shelf(folder_of_run() / "bareon_disk_plan") if arguments["hosts"] is None else None
+        cache = SharedCache(folder_of_run() / "bareon_disk_plan") if arguments["hosts"] is None else None
         aims = Objective(arguments["objective"]), parse_reserve(arguments["reserve"])
-        planner = Planner(profile["schema"], *aims, eligible, idle, shelf, keep_existing=arguments["keep_existing"])
+        planner = Planner(profile["schema"], *aims, eligible, idle, cache, keep_existing=arguments["keep_existing"])
         if arguments["hosts"] is not None:
             # The inventory is no garbage, and to look for some in it again and again is a tenth of planning a fleet.
             gc.freeze()

@@ -84,7 +84,7 @@ _SERIALS_OF_NOBODY = frozenset(
         *("12345678", "123456789", "1234567890", "0123456789", "0123456789ab", "0123456789abcdef"),
     }
 )
-"""What makers write who have no serial number for each disk."""
+"""What makers without serial numbers write."""
 _FEWEST_DIGITS = 2
 
 _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"

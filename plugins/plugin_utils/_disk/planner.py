@@ -99,14 +99,14 @@ class Planner:
         reserve: int = 0,
         eligible: Collection[EligibleKind] = (),
         idle: str | None = None,
-        shelf: Shelf | None = None,
+        shared_cache: SharedCache | None = None,
         keep_existing: bool = False,
     ) -> None:
         """`idle` is what a profile says of disks that it puts nothing on; without it plans do not speak of such disks.
 
         `keep_existing` keeps what no space names, and plans around it.
 
-        `shelf` has what other processes learnt of machines alike, for one that plans few machines itself.
+        `shared_cache` has what other processes learnt of machines alike, for one that plans few machines itself.
         """
         self._schema = schema
         self._idle = None if idle is None else IdleDisks(schema, idle)
@@ -115,9 +115,9 @@ class Planner:
         self._objective = objective
         self._reserve = reserve
         self._reader = SchemaReader(schema)
-        self._shelf = shelf
+        self._shared_cache = shared_cache
         self._keep_existing = keep_existing
-        self._learnt = Learnt()
+        self._cache = PlanCache()
 
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
         """Return the plan of one machine as plain data: `fingerprint`, `disks`, `schema`, `warnings`, `left_out_disks`; sizes are MiB.
@@ -165,7 +165,7 @@ class Planner:
         """Return the schema and what it comes to with as many of the mirrors that are wanted where possible as there is room for."""
         alone: list[str] = []
         while True:
-            schema = self._reader.read(hardware, self._learnt, alone)
+            schema = self._reader.read(hardware, self._cache, alone)
             schema = with_existing(schema, hardware) if self._keep_existing else schema
             outcome = self._solved(hardware, schema)
             if isinstance(outcome, _Solved) or not schema.mirrored:
@@ -255,7 +255,7 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
 
 def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     schema = on_all_other_disks(hardware, schema, reserve)
-    untold = tuple(_untold_preferences(schema))
+    ignored = tuple(_preferences_lvm_ignores(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:
         return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), ignored)
