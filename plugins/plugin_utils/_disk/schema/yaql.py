@@ -21,7 +21,7 @@ from . import limits
 from .functions import register
 from .grammar import create_engine
 from .limits import MOST_VALUES, MeteredContext, TooDear, is_made, limited
-from .memo import Answers, Grounds, Memory, MissingFactError, Remembered
+from .memo import Answers, Memory, MissingFactError, ReadSet, Remembered
 
 PREFIX = re.compile(r"^\s*yaql\s*=\s*")
 

@@ -184,7 +184,7 @@ def test_text_keeps_the_state_of_a_node(state):
     told = parse_inline(cluster({"n3": state}))
     again = parse_text(write_text(told))
     assert again.nodes[2].state == state
-    assert ClusterState.from_cluster(again).dark[2] == (state == "offline")
+    assert ClusterState.from_cluster(again).marked_offline[2] == (state == "offline")
 
 
 def test_maintenance_leaves_to_ha_what_ha_takes_away():
