@@ -43,6 +43,7 @@ class ActionModule(PlanningAction):
         "groups": {"type": "list", "elements": "str"},
         "measure": {"type": "str", "choices": ["imbalance", "score"], "default": "imbalance"},
         "resources": {"type": "list", "elements": "str", "choices": ["memory", "disk", "cpus", "cpu_load"], "default": ["memory", "cpus"]},
+        "above": {"type": "dict", "options": {name: {"type": "float"} for name in ("memory", "disk", "cpu")}},
         "threshold": {"type": "float"},
         "target": {"type": "float"},
         "confirm": {"type": "float", "default": 0.0},

@@ -61,6 +61,25 @@ options:
     elements: str
     choices: [memory, disk, cpus, cpu_load]
     default: [memory, cpus]
+  above:
+    description:
+      - Per cents of a node. A group is balanced while one of its nodes that are up uses more than that, and until none does, with as few
+        moves as that takes. How uneven the group is does not matter then.
+      - RV(groups[].measure) is how far the worst node is above, as a share of the node, and 0 where none is.
+      - Replaces O(measure), O(resources), O(threshold) and O(target).
+    type: dict
+    suboptions:
+      memory:
+        description: Of the memory that the node has.
+        type: float
+      disk:
+        description: Of the disk that the node has.
+        type: float
+      cpu:
+        description:
+          - Of the CPUs that the node has, for load that the source or O(load) measures in CPUs. Where no load is measured, virtual CPUs as
+            a share of what the group's policy allows, or, without one, of the CPUs.
+        type: float
   threshold:
     description:
       - A group beyond this measure is balanced. For an imbalance, the default is V(0.15), or 15 percentage points. For a score, it must be

@@ -13,7 +13,7 @@ from datetime import time, timedelta, tzinfo
 
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import HUGE, refuse_less
-from .condition import Measure
+from .condition import Measure, Resource
 from .decide import Rules
 from .windows import DAYS, Window, Windows
 
@@ -23,6 +23,20 @@ _LONGEST = 10 * 365 * 86400
 _USUAL_THRESHOLD = 0.15
 _USUAL_POLLS = 2
 _MINUTES = 24 * 60
+_MOST_PERCENT = 1000
+"""Virtual CPUs may be many times the CPUs."""
+
+
+def read_above(given: Mapping[str, float | None] | None, *, measured: bool, mistakes: Mistakes) -> tuple[tuple[Resource, float], ...]:
+    """Return per cents of a node as shares of each resource; CPU is load where it is `measured`, virtual CPUs otherwise."""
+    known = {"memory": Resource.MEMORY, "disk": Resource.DISK, "cpu": Resource.CPU_LOAD if measured else Resource.CPUS}
+    found = [(known[name], percent) for name, percent in (given or {}).items() if percent is not None]
+    for name, percent in (given or {}).items():
+        if percent is not None and not 0 < percent <= _MOST_PERCENT:
+            mistakes.add(f"above.{name}", f"is {percent:g}; must be per cents of a node, above 0 and at most {_MOST_PERCENT}")
+    if given is not None and not found:
+        mistakes.add("above", f"is empty; give per cents of a node for one of {', '.join(known)}")
+    return tuple((resource, percent / 100) for resource, percent in found)
 
 
 def read_rules(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> Rules:
@@ -30,6 +44,11 @@ def read_rules(arguments: Mapping[str, t.Any], mistakes: Mistakes) -> Rules:
     refuse_less(arguments, _LEAST, mistakes)
     spans = {name: _span(arguments.get(name), name, mistakes) for name in _SPANS}
     threshold, target = arguments.get("threshold"), arguments.get("target")
+    if arguments.get("above") is not None:
+        for name in ("threshold", "target"):
+            if arguments.get(name) is not None:
+                mistakes.add(name, "has no meaning with above: a group is balanced while a node is above, and until none is")
+        threshold = target = 0.0
     if threshold is None:
         threshold = _USUAL_THRESHOLD
         if arguments.get("measure") == Measure.SCORE:

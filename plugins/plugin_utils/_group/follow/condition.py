@@ -82,16 +82,23 @@ class Gauge:
     urgent: tuple[Urgent, ...]
     score: ScoreMode
     shared_n1: bool
+    above: tuple[tuple[Resource, float], ...] = ()
+    """Shares of a node that none is to use more of; with any, the measure is how far the fullest node is above one of them."""
 
     def read(self, state: ClusterState, group: int) -> Condition:
         """Return the condition of a group."""
         nodes = state.group_nodes(group)
         score = Scorer(state, self.score, nodes).score(state)
-        value = score if self.measure == Measure.SCORE else imbalance(state, nodes, self.resources)
+        value = self._value(state, nodes, score)
         problems = self.problems(state, group)
         kinds = [str(kind) for kind in Urgent if kind in self.urgent]
         wrong = tuple(kind for kind, amount in zip(kinds, problems) if amount)
         return Condition(round(value, _DIGITS), round(score, _DIGITS), problems, wrong)
+
+    def _value(self, state: ClusterState, nodes: Integers, score: float) -> float:
+        if self.above:
+            return excess_above(state, nodes, self.above)
+        return score if self.measure == Measure.SCORE else imbalance(state, nodes, self.resources)
 
     def problems(self, state: ClusterState, group: int) -> tuple[float, ...]:
         """Return how much is wrong of each kind."""
@@ -115,6 +122,12 @@ def imbalance(state: ClusterState, nodes: Integers, resources: Sequence[Resource
     online = nodes[~state.offline[nodes]]
     shares = [_shares(state, online, resource) for resource in resources]
     return max((float(share.max() - share.min()) for share in shares if len(share)), default=0.0)
+
+
+def excess_above(state: ClusterState, nodes: Integers, above: Sequence[tuple[Resource, float]]) -> float:
+    """Return the most by which the used share of a node that is up exceeds its limit for a resource; 0 where no node exceeds one."""
+    online = nodes[~state.offline[nodes]]
+    return max((float((_shares(state, online, resource) - limit).max(initial=0.0)) for resource, limit in above), default=0.0)
 
 
 def _shares(state: ClusterState, nodes: Integers, resource: Resource) -> Floats:

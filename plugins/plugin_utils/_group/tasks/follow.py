@@ -22,10 +22,10 @@ from ..balance.watch import SearchProgress
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves, with_places
 from ..cluster.loads import node_loads
-from ..cluster.model import Cluster, Rule, RuleKind
+from ..cluster.model import USUAL_LOAD, Cluster, Rule, RuleKind
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
-from ..follow.arguments import read_rules
+from ..follow.arguments import read_above, read_rules
 from ..follow.condition import Condition, Gauge, Measure, Resource, Urgent
 from ..follow.decide import Action, Decision, Rules, Why, decide, polled, uneven
 from ..follow.least import guard_of, least, prefixes
@@ -109,6 +109,8 @@ def run_follow(
 def _read(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Wanted:
     mistakes = Mistakes()
     rules = read_rules(arguments, mistakes)
+    measured = bool(arguments.get("load")) or any(instance.load is not USUAL_LOAD for instance in cluster.instances)
+    above = read_above(arguments.get("above"), measured=measured, mistakes=mistakes)
     try:
         request = read_request(cluster, arguments)
     except InputError as error:
@@ -122,6 +124,7 @@ def _read(cluster: Cluster, arguments: Mapping[str, t.Any]) -> _Wanted:
         urgent=tuple(Urgent) if arguments.get("urgent") is None else tuple(map(Urgent, arguments["urgent"])),
         score=request.score,
         shared_n1=arguments.get("redundancy") != Redundancy.OFF,
+        above=above,
     )
     act = arguments.get("act")
     return _Wanted(request, rules, gauge, act is None or bool(act))
@@ -408,18 +411,21 @@ class _Run:
         elif decision.action != Action.RESUME:
             names = self._state.facts.instances.names
             answer["down"] = [names[instance] for instance in instances_down(self._state, group)]
-        return answer | {"says": _message(answer, self._wanted.rules)}
+        return answer | {"says": _message(answer, self._wanted.rules, gauge)}
 
 
-def _message(answer: Plain, rules: Rules) -> str:
+def _message(answer: Plain, rules: Rules, gauge: Gauge) -> str:
     """Return a sentence on what is done for a group, and why."""
-    value, threshold = f"{answer['measure']:.3g}", f"{rules.threshold:g}"
-    place = "above" if answer["measure"] > rules.threshold else "within"
-    level = f"at {value}, {place} the threshold of {threshold}"
+    level = _level(answer["measure"], rules, gauge)
     if answer["action"] == Action.REPAIR:
         return f"repairs what is wrong ({', '.join(answer['urgent'])}) with {_many(answer['moves'])}"
     if answer["action"] == Action.BALANCE:
-        return f"at {value}, goes to {answer['measure_after']:.3g} with {_many(answer['moves'])}"
+        after, moves = answer["measure_after"], _many(answer["moves"])
+        return (
+            f"{level}; {_level(after, rules, gauge)} after {moves}"
+            if gauge.above
+            else f"at {answer['measure']:.3g}, goes to {after:.3g} with {moves}"
+        )
     if answer["action"] == Action.RESUME:
         return "goes on with the moves of an earlier run"
     if answer["action"] == Action.STUCK:
@@ -431,6 +437,12 @@ def _message(answer: Plain, rules: Rules) -> str:
         until = f" until {answer['until']}" if answer["until"] else ""
         return f"{level}; {_WAITS[Why(answer['why'])]}{until}"
     return f"{level}; nothing to do"
+
+
+def _level(value: float, rules: Rules, gauge: Gauge) -> str:
+    if gauge.above:
+        return f"a node is {value:.1%} above its limit" if value else "no node is above its limit"
+    return f"at {value:.3g}, {'above' if value > rules.threshold else 'within'} the threshold of {rules.threshold:g}"
 
 
 _WAITS = {

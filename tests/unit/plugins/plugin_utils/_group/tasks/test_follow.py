@@ -235,3 +235,41 @@ def test_moves_that_are_left_give_way_to_repairs_of_another_group():
     told = one.settle(5)
     assert (action(told, "h"), told["resumed"]) == (("repair", None), False)
     assert [move["instance"] for move in told["plan"]["moves"]] == ["j0"]
+
+
+def test_nodes_above_a_limit_are_relieved_and_no_further():
+    one = follower(above={"memory": 20.0})
+    told = one.settle()
+    assert action(told) == ("balance", None)
+    assert told["groups"][0]["measure"] == pytest.approx(0.175)
+    assert told["groups"][0]["measure_after"] == 0
+    assert len(told["plan"]["moves"]) == 3
+    assert action(one.run(5)) == ("calm", None)
+    # As uneven as it was, but nobody is above.
+    assert action(follower(above={"memory": 80.0}).run()) == ("calm", None)
+
+
+@pytest.mark.parametrize(("load", "expected"), [({}, "calm"), ({"i0": {"cpu": 14.0}}, "balance")])
+def test_cpu_is_measured_load_where_there_is_some(load, expected):
+    assert action(follower(above={"cpu": 80.0}, load=load).run())[0] == expected
+
+
+def test_nodes_that_are_offline_are_above_nothing():
+    one = follower(above={"memory": 20.0}, urgent=[])
+    one.told["nodes"][0]["offline"] = True
+    assert one.run()["groups"][0]["measure"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "places"),
+    [
+        ({"above": {}}, ["above"]),
+        ({"above": {"memory": 0.0, "cpu": 1001.0}}, ["above.memory", "above.cpu"]),
+        ({"above": {"memory": float("nan")}}, ["above.memory"]),
+        ({"above": {"memory": 80.0}, "threshold": 0.2, "target": 0.1}, ["threshold", "target"]),
+    ],
+)
+def test_what_is_wrong_with_limits_is_said(arguments, places):
+    with pytest.raises(InputError) as caught:
+        follower(**arguments).run()
+    assert [mistake.place for mistake in caught.value.mistakes] == places
