@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....module_utils._data.units import format_mib
@@ -16,10 +16,13 @@ from ....module_utils._storage import lvm
 from ..problem.model import BootPartition, Demand, Kind, Pool, Problem
 from .contradiction import minimal_conflict
 from .least import Change, least_to_give_up, least_to_grow, least_to_lower
+from .remedies import Remedy
 from .shortage import Sums
 
 _FEW = 4
 _NAMED = 3
+_MOST_PLANNED = 8
+"""So many remedies are planned at most."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,11 @@ class Reason:
     data: Mapping[str, t.Any]
 
 
-def explain(problem: Problem) -> Reason:
-    """Return why a problem has no plan. Where a limit ended the search for fewer constraints, the sentence says so."""
+def explain(problem: Problem, helps: Callable[[Remedy], bool] = lambda _remedy: True) -> Reason:
+    """Return why a problem has no plan. Where a limit ended the search for fewer constraints, the sentence says so.
+
+    `helps` tells whether there is a plan with a remedy; those that do not help are not shown.
+    """
     nowhere = _without_disks(problem)
     if nowhere:
         return nowhere
@@ -43,7 +49,9 @@ def explain(problem: Problem) -> Reason:
     said = [{"name": name, "says": _message(problem, name)} for name in constraints]
     said += _restrictions(problem, constraints)
     lowered = least_to_lower(problem, constraints, given_up)
-    data = {"short": short, "constraints": said, "remedies": [*_remedies(problem, lowered, grown), *_relaxed(problem, constraints)]}
+    remedies = [*_remedies(problem, lowered, grown), *_relaxed(problem, constraints)]
+    shown = [remedy.says for at, remedy in enumerate(remedies) if not remedy.is_exact or (at < _MOST_PLANNED and helps(remedy))]
+    data = {"short": short, "constraints": said, "remedies": shown}
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
     doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
     return Reason(f"No plan{missing}: {'; '.join([*_sentences(problem, said), *_others_need(problem, constraints, short)])}{doubt}", data)
@@ -90,9 +98,12 @@ def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str
     restricted = dict(problem.restrictions)
     involved = dict.fromkeys(name.split(":", 1)[1] for name in constraints if not name.startswith("disk:"))
     contradictory = any(name.startswith("max:") and f"min:{name[4:]}" in constraints for name in constraints) and len(constraints) == 2
+    drives = len({problem.drive_of(disk) for disk in range(len(problem.disk_names))})
+    # What needs more disks than there are lies nowhere, whichever it may use.
+    too_many = {demand.name for demand in problem.demands if demand.kind is Kind.LEGS and demand.legs > drives}
     found = []
     for name in involved if not contradictory else ():
-        if name in restricted:
+        if name in restricted and name not in too_many:
             areas = {area for demand in problem.demands if demand.name == name for area in demand.areas}
             areas |= {area for pool in problem.pools if pool.name == name for area in pool.areas}
             areas |= {area for boot in problem.boot_partitions if boot.name == name for area, _size in boot.sizes}
@@ -224,35 +235,39 @@ def _least_of(problem: Problem, name: str) -> int:
     return sum(sizes) or sum(pool.lo for pool in problem.pools if pool.name == name)
 
 
-def _relaxed(problem: Problem, constraints: Sequence[str]) -> list[str]:
+def _relaxed(problem: Problem, constraints: Sequence[str]) -> list[Remedy]:
     """Return which relations may be given up."""
     found = []
     for name in constraints:
         kind, _colon, subject = name.partition(":")
         if kind == "apart":
-            found.append(f"let {subject} share disks with {_others(problem, name)}, without apart_from")
+            says = f"let {subject} share disks with {_others(problem, name)}, without apart_from"
+            found.append(Remedy(says, relaxed=frozenset({name})))
         elif kind == "together":
-            found.append(f"let {subject} lie on other disks than {_others(problem, name)}, without together_with")
+            says = f"let {subject} lie on other disks than {_others(problem, name)}, without together_with"
+            found.append(Remedy(says, relaxed=frozenset({name})))
     return found
 
 
-def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -> list[str]:
-    """Return sentences, each of which is enough by itself."""
+def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -> list[Remedy]:
+    """Return remedies, each of which is enough by itself."""
     lowered = [_lowered(problem, name, mib) for name, mib in (given_up.mib if given_up else {}).items()]
-    larger = []
+    larger, sizes = [], {}
     for disk, mib in (grown.mib if grown else {}).items():
         size = problem.disk_sizes[problem.disk_names.index(disk)]
+        sizes[disk] = size + mib
         larger.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB, {format_mib(mib)} more)")
-    remedies = [listed(changes) for changes in (lowered, larger) if changes]
+    remedies = [Remedy(listed([says for says, _least in lowered]), minimums=dict(least for _says, least in lowered))] if lowered else []
+    remedies += [Remedy(listed(larger), sizes=sizes)] if larger else []
     for demand in problem.demands:
         if demand.kind is Kind.LEGS and len(problem.drives_of(demand.areas)) < demand.legs:
             fewer = "fewer copies" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
-            remedies.append(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}")
+            remedies.append(Remedy(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}"))
     return remedies
 
 
-def _lowered(problem: Problem, name: str, mib: int) -> str:
-    """Return how to give up so much of a minimum."""
+def _lowered(problem: Problem, name: str, mib: int) -> tuple[str, tuple[str, int]]:
+    """Return how to lower a minimum by these MiB, as a sentence, and the space with what is left of it."""
     space = name.split(":", 1)[1]
     minimums = [demand.lo for demand in problem.demands if demand.name == space]
     minimums += [size for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]
@@ -264,5 +279,5 @@ def _lowered(problem: Problem, name: str, mib: int) -> str:
             mib, wanted = max(0, asked - demand.data_in(wanted - mib)), asked
     if mib >= wanted:
         words = "" if format_mib(wanted) == f"{wanted} MiB" else f" ({format_mib(wanted)})"
-        return f"leave out {space}, which needs {wanted} MiB{words}"
-    return f"reduce the minimum of {space} from {wanted} to {wanted - mib} MiB ({format_mib(mib)} less)"
+        return f"leave out {space}, which needs {wanted} MiB{words}", (space, 0)
+    return f"reduce the minimum of {space} from {wanted} to {wanted - mib} MiB ({format_mib(mib)} less)", (space, wanted - mib)

@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
-from ....module_utils._data.errors import NoSolution
+from ....module_utils._data.errors import InputError, NoSolution
 from ..._common.highs import Undecided
 from ..conflict.contradiction import obvious_conflict
+from ..conflict.remedies import Remedy, applied
 from ..conflict.shortage import Sums, is_divisible
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..place.search import only_placement, tight_placement, without_choice
@@ -44,9 +46,18 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
         # Loaded here: most machines have a plan, and Ansible compiles what it loads in every run.
         from ..conflict.explain import explain
 
-        reason = explain(problem)
+        reason = explain(problem, functools.partial(has_plan, hardware, schema, reserve))
         raise NoSolution(reason.message, reason.data)
     return _allocation(schema, problem, *solved)
+
+
+def has_plan(hardware: Hardware, schema: Schema, reserve: int, remedy: Remedy) -> bool:
+    """Return whether there is a plan once a remedy was followed."""
+    try:
+        problem = formulate(*applied(remedy, hardware, schema), reserve)
+        return bool(problem.demands or problem.kept) and _solve(problem) is not None
+    except (InputError, Undecided):
+        return False
 
 
 def _solve(problem: Problem) -> tuple[Found, Sizes] | None:

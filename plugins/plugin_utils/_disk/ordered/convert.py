@@ -10,6 +10,7 @@ vgs their room is counted in extents, after what each PV keeps for itself.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from ....module_utils._data.errors import Mistakes, NoSolution
 from ....module_utils._storage import lvm, overhead
 from ..._common.libraries import np
 from ..conflict.explain import explain
+from ..conflict.remedies import Remedy, applied
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..problem.formulate import formulate
 from ..static.partitions import is_encrypted
@@ -36,7 +38,7 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
     try:
         sheet = _solve_all(schema, _room(hardware, schema, reserve))
     except (Infeasible, DoesNotPack) as error:
-        reason = explain(formulate(hardware, schema, reserve))
+        reason = explain(formulate(hardware, schema, reserve), functools.partial(_has_plan, hardware, schema, reserve))
         if not reason.data["constraints"]:
             raise _too_tight() from error
         raise NoSolution(reason.message, reason.data) from error
@@ -48,6 +50,16 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
         off_preferred=_off_preferred(schema, sheet),
         warnings=sheet.warnings,
     )
+
+
+def _has_plan(hardware: Hardware, schema: Schema, reserve: int, remedy: Remedy) -> bool:
+    """Return whether there is a plan once a remedy was followed."""
+    changed, wanted = applied(remedy, hardware, schema)
+    try:
+        _solve_all(wanted, _room(changed, wanted, reserve))
+    except (Infeasible, DoesNotPack):
+        return False
+    return bool(wanted.spaces)
 
 
 def _too_tight() -> NoSolution:

@@ -1,0 +1,49 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What would help, as a sentence and as the change that it means, so that the change can be planned before the sentence is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..model import Hardware, Schema, Space
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A sentence, and what it means: new minimums (MiB by the id in the schema; 0: left out), new sizes of disks (MiB by id), no relations.
+
+    `relaxed` are names of constraints, `apart:` or `together:` and the id of the space that asks for it.
+    """
+
+    says: str
+    minimums: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    relaxed: frozenset[str] = frozenset()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it says all that has to be done."""
+        return bool(self.minimums or self.sizes or self.relaxed)
+
+
+def applied(remedy: Remedy, hardware: Hardware, schema: Schema) -> tuple[Hardware, Schema]:
+    """Return the machine and the schema in which a remedy was followed."""
+    disks = tuple(replace(disk, size=remedy.sizes.get(disk.id, disk.size)) for disk in hardware.disks)
+    gone = {space.id for space in schema.spaces if remedy.minimums.get(space.wish) == 0}
+    spaces = tuple(_changed(remedy, space, gone) for space in schema.spaces if space.id not in gone and space.wish not in gone)
+    return replace(hardware, disks=disks), replace(schema, spaces=spaces)
+
+
+def _changed(remedy: Remedy, space: Space, gone: Iterable[str]) -> Space:
+    least = remedy.minimums.get(space.wish, space.min_size)
+    return replace(
+        space,
+        min_size=least,
+        contains=tuple(name for name in space.contains if name not in gone),
+        apart_from=() if f"apart:{space.wish}" in remedy.relaxed else tuple(name for name in space.apart_from if name not in gone),
+        together_with=() if f"together:{space.wish}" in remedy.relaxed else tuple(name for name in space.together_with if name not in gone),
+    )
