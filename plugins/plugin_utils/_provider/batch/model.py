@@ -41,7 +41,7 @@ class Placement:
     """Where an entry goes: a candidate, the alternative that it satisfies, and where it was found (an index and the position of a root).
 
     `roots` are the roots of the trees that it takes from, by UUID with their numbers, those of shared providers left out where there are
-    others; `providers` are the numbers of the providers that it takes from and that are not shared.
+    others; `providers` are the numbers of the providers that it takes from and that are not shared, `trees` those of the roots of all.
     """
 
     entry: Entry
@@ -51,6 +51,7 @@ class Placement:
     roots: Mapping[str, int]
     providers: frozenset[int]
     amounts: Mapping[Key, int] = field(default_factory=dict)
+    trees: frozenset[int] = frozenset()
 
     @property
     def near(self) -> frozenset[str]:
@@ -74,13 +75,15 @@ def placement_of(
     positions = {uuid: index.positions[uuid] for uuid in candidate["allocations"]}
     own = [position for position in positions.values() if position not in index.sharing]
     roots = {int(index.root[position]) for position in own or positions.values()}
-    used = {*positions.values(), *roots}
+    trees = set(index.root[list(positions.values())].tolist())
+    used = {*positions.values(), *trees}
     number = {position: _number(index, position) if numbers is None else numbers[index.uuids[position]] for position in used}
     amounts = {
         (number[positions[uuid]], name): amount for uuid, parts in candidate["allocations"].items() for name, amount in parts.items()
     }
     named = {index.uuids[position]: number[position] for position in roots}
-    return Placement(entry, candidate, alternative, anchor, named, frozenset(number[position] for position in own), amounts)
+    providers = frozenset(number[position] for position in own)
+    return Placement(entry, candidate, alternative, anchor, named, providers, amounts, frozenset(number[position] for position in trees))
 
 
 def _number(index: Index, position: int) -> int:

@@ -36,10 +36,13 @@ class Taken:
     amounts: Counter[Key] = field(default_factory=Counter)
     closed: set[int] = field(default_factory=set)
     version: int = 0
+    trees: list[int] = field(default_factory=list)
+    """The roots of the trees in the order in which something was taken from them."""
 
     def add(self, placement: Placement) -> None:
         """Take what a placement takes."""
         self.amounts.update(placement.amounts)
+        self.trees += placement.trees
         self.version += 1
 
     def close(self, providers: Collection[int]) -> None:
@@ -84,19 +87,22 @@ class Supply:
         self._finder = self._asker.finder(request)
         self._waiting: list[tuple[float, int, int]] = []
         self._chunks: list[list[int]] = []
-        self._chunk_of: list[int] = []
+        self._chunk_of: dict[int, int] = {}
+        self._place_of: dict[int, int] = {}
+        self._noticed = 0
         self._parts: dict[int, _Loaded] = {}
         self._pages: Iterator[list[int]] = iter(())
         if options.order == "none":
             self._pages = self._finder.by_name(wanted)
         else:
             found, shares = self._finder.with_shares(dict(self._asked), self._asker.free_by_root)
-            best_first = share_order(shares, options.order)
-            self._wait_for(np.array(found, dtype=np.int64)[best_first].tolist(), share_key(shares, options.order)[best_first].tolist())
+            best_first = share_order(shares, options.order).tolist()
+            self._wait_for([found[place] for place in best_first], share_key(shares, options.order)[best_first].tolist(), best_first)
 
     def take(self, not_on: Collection[int]) -> tuple[Candidate, tuple[Index, int]] | None:
         """Return the best candidate of what is left, off some roots (by their numbers), and where it was found; None if there is none."""
         aside = []
+        self._notice_taken()
         try:
             while self._waiting or self._walk_on():
                 key, place, root = waiting = heappop(self._waiting)
@@ -107,9 +113,8 @@ class Supply:
                 if root not in loaded.roots:
                     continue
                 position = loaded.roots[root]
-                present = self._share(loaded.left, position)
-                if present != key:
-                    heappush(self._waiting, (present, place, root))
+                if self._share(loaded.left, position) != key:
+                    # It was added once more as something was taken from it.
                     continue
                 answer = _best_of(Part(loaded.left, [position]), self._request, self._options)
                 self.is_truncated = self.is_truncated or answer.truncated
@@ -129,22 +134,34 @@ class Supply:
             number += 1
         return min(found, most)
 
+    def _notice_taken(self) -> None:
+        """Add the trees once more, as they are sorted now, from which something was taken since the last time."""
+        changed = self._taken.trees[self._noticed :]
+        self._noticed += len(changed)
+        if self._options.order == "none":
+            return
+        for root in dict.fromkeys(changed):
+            place = self._place_of.get(root)
+            loaded = None if place is None else self._loaded(self._chunk_of[place])
+            if place is not None and loaded is not None and root in loaded.roots:
+                heappush(self._waiting, (self._share(loaded.left, loaded.roots[root]), place, root))
+
     def _walk_on(self) -> bool:
         """Add the next trees by name; return whether there are any."""
         page = next((page for page in self._pages if page), None)
         if page is None:
             return False
-        self._wait_for(page, [0.0] * len(page))
+        start = len(self._chunk_of)
+        self._wait_for(page, [0.0] * len(page), range(start, start + len(page)))
         return True
 
-    def _wait_for(self, roots: list[int], keys: list[float]) -> None:
-        """Add trees in their order, which is that of a heap."""
-        place = len(self._chunk_of)
-        self._waiting += [(key, place + number, root) for number, (key, root) in enumerate(zip(keys, roots, strict=True))]
+    def _wait_for(self, roots: Sequence[int], keys: Sequence[float], places: Sequence[int]) -> None:
+        """Add trees in the order of their keys, which is that of a heap; places are those by name."""
+        self._waiting += zip(keys, places, roots, strict=True)
+        self._place_of.update(zip(roots, places, strict=True))
         for first in range(0, len(roots), _TREES):
-            chunk = roots[first : first + _TREES]
-            self._chunk_of += [len(self._chunks)] * len(chunk)
-            self._chunks.append(chunk)
+            self._chunk_of.update(dict.fromkeys(places[first : first + _TREES], len(self._chunks)))
+            self._chunks.append(list(roots[first : first + _TREES]))
 
     def _loaded(self, chunk: int) -> _Loaded:
         loaded = self._parts.get(chunk)

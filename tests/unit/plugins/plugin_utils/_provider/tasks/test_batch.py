@@ -146,6 +146,17 @@ def test_leases_are_passed_on_and_expired_claims_make_room(bench):
     assert not run(bench, asked, gang=gang)["changed"]
 
 
+def test_pack_goes_where_the_requests_before_have_filled_most(bench):
+    bench.put({"name": "large", "inventories": {"VCPU": 4, "DISK_GB": 5}}, {"name": "small", "inventories": {"DISK_GB": 3}})
+    both = {**needs(1), "groups": {"": {"resources": {"VCPU": 1, "DISK_GB": 1}}}, "order": "pack"}
+    disk = {**needs(1), "groups": {"": {"resources": {"DISK_GB": 1}}}, "order": "pack"}
+    run(bench, [("a", both), ("b", disk)])
+    assert bench.used["large", "DISK_GB"] == 2
+    bench.put({"name": "small", "inventories": {"DISK_GB": 2}}, {"name": "large", "inventories": {"VCPU": 4, "DISK_GB": 6}})
+    run(bench, [("c", disk)])
+    assert bench.used["large", "DISK_GB"] == 3, "of equal shares the first by name"
+
+
 def test_requests_that_name_each_other_stay_apart_and_together_both_ways(bench):
     put_hosts(bench, 3)
     run(bench, [("db", needs(1, not_with=["replica"])), ("replica", needs(1)), ("proxy", needs(1, **{"with": ["replica"]}))])
