@@ -152,7 +152,7 @@ options:
   budget:
     description:
       - The most choices that the search tries. If it stops for this reason, RV(truncated) is true.
-      - The search also stops when the candidates name 500,000 providers and groups together, so that they fit into memory.
+      - The search also stops when the candidates name 300,000 providers and groups together, so that they fit into memory.
     type: int
     default: 5000000
   explain_below:
@@ -334,8 +334,8 @@ why:
     busy:
       description:
         - The providers that lack nothing but room, up to 20, where that is the reason, each with C(group), C(provider), C(name),
-          C(resource_class), C(free) and C(used_by). The last lists C(consumer), C(name), C(project), C(user) and C(amount), and with
-          C(enough) whether there would be room if this one gave its amount back.
+          C(resource_class), C(free) and C(used_by). The last lists C(consumer), C(name), C(project), C(user), C(expires_at) and
+          C(amount), and with C(enough) whether there would be room if this one gave its amount back.
         - Empty where no provider has what is asked for, and in a database with more than 20,000 providers.
       type: list
       elements: dict

@@ -11,6 +11,7 @@ import uuid
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.exclusion import restricted
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions, find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.held import held_candidate
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
@@ -230,3 +231,19 @@ def test_entries_of_same_subtree_that_ask_for_the_same_lose_no_candidate(case):
     once = [allocations for allocations, _mappings in as_sets(find_candidates(index, request).candidates)]
     assert len(once) == len(set(once))
     assert set(once) == expected
+
+
+@given(case=cases(), data=st.data())
+@settings(COMMON, max_examples=examples(100))
+def test_fewer_groups_are_never_harder_to_satisfy(case, data):
+    """So where some of the groups have no candidate, it is these that exclude each other."""
+    world, ask = case
+    index = build_index(parse_world(world))
+    try:
+        request = parse_groups({**ask, "limit": 1}, index.known)
+    except InputError:
+        assume(False)
+    assume(find_candidates(index, request).candidates)
+    smaller = restricted(request, data.draw(st.sets(st.sampled_from([group.suffix for group in request.groups]), min_size=1)))
+    assume(any(group.resources for group in smaller.groups))
+    assert find_candidates(index, smaller).candidates

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..._common.libraries import np
-from ..request.model import UNSUFFIXED, Request
+from ..request.model import UNSUFFIXED, Group, Request
 from .columns import Column
 from .constraints import Rules
 from .index import Index, Integers
@@ -81,3 +81,36 @@ def _most_entries(index: Index, request: Request, others: Sequence[Column]) -> I
         np.add.at(covers, index.end[above], -1)
         most[np.cumsum(covers)[: index.size] > 0] = _ANY
     return most
+
+
+def canonical(request: Request) -> t.Hashable | None:
+    """Return what two requests have in common exactly if they differ in nothing but suffixes, and the order of groups and subtrees.
+
+    None where groups are in several entries of same_subtree: these are not compared.
+    """
+    counted = Counter(suffix for subtree in request.subtrees for suffix in {*subtree.together, *subtree.apart})
+    if any(count > 1 for count in counted.values()):
+        return None
+    kinds = {
+        group.suffix: (
+            replace(group, suffix=group.suffix and "*", resources=tuple(sorted(group.resources))),
+            group.suffix in request.isolated,
+        )
+        for group in request.groups
+    }
+    entries = Counter(
+        (_counted(kinds[suffix] for suffix in subtree.together), _counted(kinds[suffix] for suffix in subtree.apart))
+        for subtree in request.subtrees
+    )
+    alone = _counted(kind for suffix, kind in kinds.items() if suffix not in counted)
+    isolated = frozenset(kinds[suffix] for suffix in request.isolated)
+    rest = replace(request, groups=(), subtrees=(), isolated=frozenset())
+    return rest, alone, frozenset(entries.items()), isolated
+
+
+def _without_suffix(group: Group) -> Group:
+    return replace(group, suffix=group.suffix and "*", resources=tuple(sorted(group.resources)))
+
+
+def _counted(kinds: Iterable[t.Hashable]) -> frozenset[tuple[t.Hashable, int]]:
+    return frozenset(Counter(kinds).items())

@@ -13,7 +13,10 @@ import typing as t
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
+from ....module_utils._data.words import listed
 from ..request.model import UNSUFFIXED, Request
+
+_MOST_NAMED = 6
 
 Impossible = Callable[[Request], bool]
 """Returns whether a request is known to have no candidate."""
@@ -38,10 +41,10 @@ class Exclusion:
         names = [suffix or "''" for suffix in self.groups]
         if len(names) == 1:
             return f"No tree has all that group {names[0]} asks for together, although some tree has each part alone."
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        groups = listed(names, _MOST_NAMED)
         if self.because:
-            return f"Groups {listed} exclude each other, because of {' together with '.join(self.because)}."
-        return f"Groups {listed} exclude each other: all groups come from one tree, and no tree has what they ask for together."
+            return f"Groups {groups} exclude each other, because of {listed(self.because, _MOST_NAMED)}."
+        return f"Groups {groups} exclude each other: all groups come from one tree, and no tree has what they ask for together."
 
 
 def find_exclusion(request: Request, impossible: Impossible) -> Exclusion | None:
@@ -62,18 +65,16 @@ def restricted(request: Request, suffixes: Collection[str]) -> Request:
     """Return a request for some of the groups, and what it says of these."""
     groups = tuple(group for group in request.groups if group.suffix in suffixes)
     unsuffixed = {name for group in groups if group.suffix == UNSUFFIXED for name, _amount in group.resources}
+    # The group that is missing may be the one above all others, so without it nothing is asked of the others.
     subtrees = (
-        replace(
-            subtree,
-            together=tuple(suffix for suffix in subtree.together if suffix in suffixes),
-            apart=tuple(suffix for suffix in subtree.apart if suffix in suffixes),
-        )
+        replace(subtree, apart=tuple(suffix for suffix in subtree.apart if suffix in suffixes))
         for subtree in request.subtrees
+        if set(subtree.together) <= set(suffixes)
     )
     return replace(
         request,
         groups=groups,
-        subtrees=tuple(subtree for subtree in subtrees if subtree.together),
+        subtrees=tuple(subtrees),
         isolated=request.isolated & frozenset(suffixes),
         can_split=request.can_split & unsuffixed,
     )

@@ -28,7 +28,7 @@ from .order import joined, option_key, ordered_trees
 from .search import Budget, BudgetSpent, Choice, tree_choices
 from .write import Candidate, candidate_writer, choice_loads
 
-MOST_ENTRIES = 500_000
+MOST_ENTRIES = 300_000
 """How many providers and groups the candidates of an answer name together, at most: each takes some 200 bytes."""
 
 

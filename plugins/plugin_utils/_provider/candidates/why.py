@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ....module_utils._data.words import listed
 from ..._common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
+from .alike import canonical
 from .columns import Filter, column_amounts, column_filters, request_columns, required_together, root_filters, trees_with
 from .exclusion import Exclusion, find_exclusion
 from .find import SearchOptions, find_candidates
@@ -53,6 +54,10 @@ def largest_that_fits(index: Index, request: Request, fits: Callable[[Request], 
     for group in request.groups:
         for name, amount in group.resources:
             asking = partial(_asking, request, group, name)
+            least = _least_piece(index, name)
+            # What does not fit with the least piece fits with none, and takes the longest to search for.
+            if not least or least >= amount or not fits(asking(least)):
+                continue
             less = _largest(_smaller_pieces(index, name, amount), amount, _through(asking, fits))
             if less:
                 says = f"with {less} {name} instead of {amount}"
@@ -122,6 +127,13 @@ def _root_relaxations(request: Request) -> Iterator[Relaxation]:
         yield Relaxation("root_member_of", f"with a root in aggregate {aggregate} allowed", relaxed)
 
 
+def _least_piece(index: Index, name: str) -> int:
+    """Return the smallest amount that any provider could give by itself, 0 if none can give any."""
+    table = index.classes.get(name)
+    least = [] if table is None else table.min_unit[table.most >= table.min_unit].tolist()
+    return min(least, default=0)
+
+
 def _smaller_pieces(index: Index, name: str, amount: int) -> list[int]:
     """Return the largest piece below the amount that each provider can give, ascending and each only once."""
     table = index.classes.get(name)
@@ -165,11 +177,14 @@ _NAMED = ("required", "forbidden", "member_of", "not_member_of", "in_tree")
 
 TRIAL_BUDGET = 200_000
 """How many choices one trial of a relaxed request looks at, at most."""
+TRIALS_BUDGET = 500_000
+"""How many choices all trials of relaxed requests look at together, at most."""
 
 
 Holders = Callable[[str, str], Sequence[Mapping[str, t.Any]]]
 """Returns the consumers that use a class of a provider (UUID): {consumer, name, project, user, amount} each."""
 
+_MOST_CHANGES = 6
 _MOST_BUSY = 20
 _MOST_SHOWN = 3
 
@@ -189,13 +204,14 @@ def explain(index: Index, request: Request, have: int = 0, holders: Holders = la
     roots = _count_roots(index, request)
     groups = {group.suffix: _count_group(index, request, group) for group in request.groups}
     combination = _count_combination(index, request)
-    relax = list(_what_helps(index, request, have))
+    trials = _Trials(index, have)
+    relax = list(_what_helps(request, trials))
     largest = [_largest_entry(index, entry) for entry in largest_free(index, request)]
     first = _first_empty(roots, groups, combination)
     exclusion = find_exclusion(request, partial(_is_impossible, index)) if first is None and not have else None
     busy = list(_busy(index, request, first, holders))
     return {
-        "says": list(sentences(index.size, first, relax, largest, have, exclusion, busy)),
+        "says": list(sentences(index.size, first, relax, largest, have, exclusion, busy, tried_all=trials.is_complete)),
         "first": first,
         "roots": roots,
         "groups": groups,
@@ -341,17 +357,41 @@ def _first_empty(roots: dict[str, t.Any], groups: dict[str, t.Any], combination:
     return None
 
 
-def _what_helps(index: Index, request: Request, have: int) -> Iterator[dict[str, str]]:
-    """Yield the single changes that bring more than `have` candidates."""
+@dataclass
+class _Trials:
+    """Whether relaxed requests have more than `have` candidates; those that differ in suffixes alone are tried once.
 
-    def fits(relaxed: Request) -> bool:
-        answer = find_candidates(index, replace(relaxed, limit=have + 1), SearchOptions(budget=TRIAL_BUDGET))
-        return len(answer.candidates) > have
+    `is_complete` is false as soon as a trial ended at its limit.
+    """
 
+    index: Index
+    have: int
+    left: int = TRIALS_BUDGET
+    is_complete: bool = True
+    known: dict[t.Hashable, bool] = field(default_factory=dict)
+
+    def fits(self, relaxed: Request) -> bool:
+        """Return whether a request has more candidates."""
+        kind = canonical(relaxed)
+        if kind is None or kind not in self.known:
+            answer = find_candidates(
+                self.index, replace(relaxed, limit=self.have + 1), SearchOptions(budget=max(1, min(TRIAL_BUDGET, self.left)))
+            )
+            self.left -= answer.steps
+            found = len(answer.candidates) > self.have
+            self.is_complete = self.is_complete and (found or not answer.truncated)
+            if kind is None:
+                return found
+            self.known[kind] = found
+        return self.known[kind]
+
+
+def _what_helps(request: Request, trials: _Trials) -> Iterator[dict[str, str]]:
+    """Yield the single changes that bring more candidates."""
     for relaxation in relaxations(request):
-        if fits(relaxation.request):
+        if trials.fits(relaxation.request):
             yield {"place": relaxation.place, "says": relaxation.says}
-    for relaxation in largest_that_fits(index, request, fits):
+    for relaxation in largest_that_fits(trials.index, request, trials.fits):
         yield {"place": relaxation.place, "says": relaxation.says}
 
 
@@ -369,6 +409,8 @@ def sentences(
     have: int,
     exclusion: Exclusion | None = None,
     busy: Sequence[dict[str, t.Any]] = (),
+    *,
+    tried_all: bool = True,
 ) -> Iterator[str]:
     """Yield the reasons in a world of `size` providers as sentences."""
     if not size:
@@ -389,10 +431,13 @@ def sentences(
                 f"{entry['free']}, of {entry['name']}."
             )
     if relax:
-        changes = "; or ".join(f"{entry['says']} ({entry['place']})" for entry in relax)
-        yield f"{'More would fit' if have else 'It would fit'} {changes}."
-    elif have == 0:
+        changes = "; or ".join(f"{entry['says']} ({entry['place']})" for entry in relax[:_MOST_CHANGES])
+        more = f"; or with one of {len(relax) - _MOST_CHANGES} other changes" if len(relax) > _MOST_CHANGES else ""
+        yield f"{'More would fit' if have else 'It would fit'} {changes}{more}."
+    elif have == 0 and tried_all:
         yield "No single change would help."
+    elif have == 0:
+        yield "No single change is known to help; the search for one ended at its limit."
 
 
 def _sentences_of_busy(first: dict[str, t.Any], busy: Sequence[dict[str, t.Any]]) -> Iterator[str]:
@@ -411,6 +456,8 @@ def _users(used_by: Sequence[Mapping[str, t.Any]]) -> str:
 
 def _user(entry: Mapping[str, t.Any]) -> str:
     owners = [f"{kind} {entry[kind]}" for kind in ("project", "user") if entry.get(kind) is not None]
+    if entry.get("expires_at") is not None:
+        owners.append(f"until {entry['expires_at']}")
     return f"{entry['name']} ({', '.join(owners)})" if owners else str(entry["name"])
 
 

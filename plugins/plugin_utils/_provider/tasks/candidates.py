@@ -23,7 +23,7 @@ from ..candidates.preferred import Ranked, find_preferred
 from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
-from ..ledger.clock import read_now
+from ..ledger.clock import read_now, shown_time
 from ..ledger.neighbours import at_neighbours, at_neighbours_in
 from ..ledger.open import open_ledger
 from ..ledger.read import (
@@ -184,7 +184,7 @@ def _explain(index: Index, world: World, request: Request, have: int, owners: Ma
 
 
 def _holder(consumer: Consumer, amount: int) -> dict[str, t.Any]:
-    owner = {"project": consumer.project, "user": consumer.user}
+    owner = {"project": consumer.project, "user": consumer.user, "expires_at": shown_time(consumer.expires_at)}
     return {"consumer": consumer.uuid, "name": consumer.label, **owner, "amount": amount}
 
 

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates import why as reasons
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.columns import column_filters, request_columns
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import find_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
@@ -220,3 +223,34 @@ def test_a_group_may_exclude_itself():
 
 def test_nobody_is_excluded_where_one_constraint_leaves_nothing():
     assert why(groups={"A": vcpu(5, required=["HW_NUMA_ROOT"]), "B": vcpu(1)})["excluding"] is None
+
+
+def pairs(nodes, cards, count):
+    """A host with cards below its nodes, and pairs of cards each below a node of its own."""
+    providers = [{"name": "host"}]
+    for node in range(nodes):
+        providers.append({"name": f"node{node}", "parent": "host", "inventories": {"MEMORY_MB": 100}})
+        providers += [{"name": f"card{node}_{card}", "parent": f"node{node}", "inventories": {"PGPU": 1}} for card in range(cards)]
+    groups, same_subtree = {}, []
+    for number in range(count):
+        suffixes = [f"_{letter}{number}" for letter in "NAB"]
+        groups |= {suffixes[0]: {"resources": {"MEMORY_MB": 10}}, **{each: {"resources": {"PGPU": 1}} for each in suffixes[1:]}}
+        same_subtree.append(suffixes)
+    index = build_index(parse_world({"providers": providers}))
+    return index, parse_groups({"groups": groups, "same_subtree": same_subtree}, index.known)
+
+
+def test_reasons_of_alike_groups_are_looked_for_once():
+    index, request = pairs(8, 3, 9)
+    begun = sum(os.times()[:2])
+    found = explain(index, request)
+    assert sum(os.times()[:2]) - begun < 5
+    assert len(found["excluding"]["groups"]) == 27, "each pair is needed, as any eight of them fit"
+    assert {entry["place"] for entry in found["relax"]} == {f"same_subtree[{number}]" for number in range(9)}
+
+
+def test_a_search_that_ended_at_its_limit_does_not_say_that_nothing_helps(monkeypatch):
+    monkeypatch.setattr(reasons, "TRIAL_BUDGET", 1)
+    found = explain(*pairs(2, 3, 3))
+    assert not found["relax"]
+    assert "limit" in found["says"][-1]

@@ -250,7 +250,7 @@ def test_pairs_that_ask_for_the_same_are_counted_and_not_tried_in_every_order(no
 def test_why_names_who_uses_what_some_have_and_says_of_the_rest_that_nobody_has_it(tmp_path):
     url = f"sqlite:///{tmp_path}/ledger.sqlite"
     hosts = [{"name": "m1", "inventories": {"PGPU": 1}, "traits": ["CUSTOM_SAS"]}, {"name": "m2", "inventories": {"PGPU": 1}}]
-    claim = {"consumer": "nightly", "project": "red", "allocations": {"m1": {"PGPU": 1}}}
+    claim = {"consumer": "nightly", "project": "red", "allocations": {"m1": {"PGPU": 1}}, "lease": "2100-01-01T14:00:00Z"}
     with open_ledger(url) as ledger:
         names = {"providers": hosts, "custom_traits": ["CUSTOM_RARE"]}
         ledger.write(lambda connection: store_world(connection, parse_world(names)))
@@ -258,8 +258,9 @@ def test_why_names_who_uses_what_some_have_and_says_of_the_rest_that_nobody_has_
     busy, rare = (
         run(database=url, groups={"": {"resources": {"PGPU": 1}, "required": [trait]}}) for trait in ("CUSTOM_SAS", "CUSTOM_RARE")
     )
-    assert "1 has trait CUSTOM_SAS, but none has 1 PGPU free: m1, used by nightly (project red)." in busy["msg"]
+    assert "1 has trait CUSTOM_SAS, but none has 1 PGPU free: m1, used by nightly (project red, until 2100-01-01T14:00:00Z)." in busy["msg"]
     ((provider,), (user,)) = busy["why"]["busy"], busy["why"]["busy"][0]["used_by"]
     assert (provider["name"], user["name"], user["project"], user["enough"]) == ("m1", "nightly", "red", True)
+    assert user["expires_at"] == "2100-01-01T14:00:00Z"
     assert rare["why"]["busy"] == []
     assert "nightly" not in rare["msg"]
