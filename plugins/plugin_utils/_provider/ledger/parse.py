@@ -64,8 +64,8 @@ class _Parent(Kind):
 
 
 _ALLOCATIONS = Also(MappingOf(AMOUNTS, "providers to amounts", NAME), _of_candidate, Anything({"type": "object"}))
-_OWNER = Checked(_why_no_owner, "text")
-_TYPE = Checked(_why_no_type, "a type of consumers", CONSUMER_TYPE_PATTERN)
+OWNER = Checked(_why_no_owner, "text")
+TYPE = Checked(_why_no_type, "a type of consumers", CONSUMER_TYPE_PATTERN)
 LEASE = TimeKind(never="none")
 _ADDED = Table("parts to add", [PROVIDER_ROWS[name] for name in PARTS])
 _REMOVED = Table(
@@ -85,9 +85,9 @@ _CLAIM = Table(
     [
         Row("consumer", CONSUMER, required=True),
         Row("allocations", _ALLOCATIONS, default={}),
-        Row("project", _OWNER),
-        Row("user", _OWNER),
-        Row("consumer_type", _TYPE),
+        Row("project", OWNER),
+        Row("user", OWNER),
+        Row("consumer_type", TYPE),
         Row("consumer_generation", GENERATION),
         Row("take_over", Truth(), default=False),
         Row("lease", LEASE),
