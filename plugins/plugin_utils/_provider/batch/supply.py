@@ -173,7 +173,7 @@ class Supply:
 
     def _load(self, roots: Sequence[int]) -> _Loaded:
         part = read_part(self._connection, roots, self._asked, self._asker.free, shares=self._finder.shares)
-        index = part.index
+        index = part.index.undrained() if self._request.drained else part.index
         may = feasible_trees(index, self._request, request_columns(index, self._request))
         places = dict(zip(roots, part.roots or (), strict=True))
         return _Loaded(index, {root: place for root, place in places.items() if may[index.tree[place]]}, index, -1)

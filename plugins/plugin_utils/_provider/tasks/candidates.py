@@ -23,7 +23,7 @@ from ..candidates.preferred import Ranked, find_preferred
 from ..candidates.why import explain
 from ..feasible.parts import Asker
 from ..feasible.why import explain_from_indexes
-from ..ledger.clock import read_now, shown_time
+from ..ledger.clock import read_now
 from ..ledger.neighbours import at_neighbours, at_neighbours_in
 from ..ledger.open import open_ledger
 from ..ledger.read import (
@@ -45,6 +45,7 @@ from ..request.query import parse_query
 from ..world.model import World
 from ..world.names import KnownNames, known_names, why_no_uuid
 from ..world.parse import parse_world
+from ..world.times import shown_time
 from .provider import timeout_of
 
 EXPLAINED_WHOLE = 20_000

@@ -14,12 +14,12 @@ from pathlib import Path
 from ....module_utils._data.containers import Also, ListOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Anything
-from ..ledger.clock import TimeKind
 from ..ledger.open import Ledger
 from ..ledger.parse import OWNER, TYPE
 from ..ledger.plain import Plain, plain_ended
 from ..ledger.reconcile import Existing, Scope, reconcile
 from ..world.parse import CONSUMER, REFERENCE
+from ..world.times import TimeKind
 from .provider import kept_ledger
 from .recovery import run_recoverably
 

@@ -146,6 +146,18 @@ def test_leases_are_passed_on_and_expired_claims_make_room(bench):
     assert not run(bench, asked, gang=gang)["changed"]
 
 
+def test_drained_hosts_get_nothing_unless_they_are_included(bench):
+    put_hosts(bench, 2)
+    bench.put({"name": "host00", "drained": True})
+    asked = [("a", needs(4)), ("b", needs(4))]
+    assert names(run(bench, asked)["refused"]) == ["b"]
+    assert bench.used == {("host01", "VCPU"): 4}
+    for more in ({"drained": "include"}, {}):
+        done = run(bench, [asked[0], ("b", needs(4, drained="include"))], **more)
+        assert names(done["placed"]) == ["a", "b"]
+    assert bench.used == {("host00", "VCPU"): 4, ("host01", "VCPU"): 4}
+
+
 def test_pack_goes_where_the_requests_before_have_filled_most(bench):
     bench.put({"name": "large", "inventories": {"VCPU": 4, "DISK_GB": 5}}, {"name": "small", "inventories": {"DISK_GB": 3}})
     both = {**needs(1), "groups": {"": {"resources": {"VCPU": 1, "DISK_GB": 1}}}, "order": "pack"}
