@@ -160,7 +160,7 @@ def _logical_volumes(tree: Tree, volumes: tuple[LogicalVolume, ...], names: dict
         device = _running(tree, volume)
         parents = tuple(names[node] for node in stacks.physical_volumes_of(volume, volumes) if node in names)
         if device is not None:
-            found.append(replace(device, group=volume.group, title=volume.name, uuid=volume.uuid))
+            found.append(replace(device, group=volume.group, title=volume.name, uuid=volume.uuid, details=volume.details))
         elif parents and not volume.hidden:
             found.append(
                 Device(
@@ -172,6 +172,7 @@ def _logical_volumes(tree: Tree, volumes: tuple[LogicalVolume, ...], names: dict
                     title=volume.name,
                     uuid=volume.uuid,
                     group=volume.group,
+                    details=volume.details,
                 )
             )
     return found

@@ -222,6 +222,7 @@ def _describe_holder(tree: Tree, device: Device) -> Facts:
         "size_bytes": device.size or None,
         **_describe_filesystem(device),
         "luks": {"version": luks.version, "cipher": luks.cipher, "key_slots": luks.key_slots} if luks else None,
+        **device.details,
     }
 
 

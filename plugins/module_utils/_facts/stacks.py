@@ -64,6 +64,11 @@ class LogicalVolume:
     hidden: bool
     on: tuple[str, ...]
 
+    @property
+    def details(self) -> dict[str, t.Any]:
+        """What facts tell of it beside what they tell of every device."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Array:

@@ -83,6 +83,8 @@ class Device:
     remains: t.Optional[Remains] = None
     begun: t.Optional[str] = None
     member: t.Optional[str] = None
+    details: Mapping[str, t.Any] = field(default_factory=dict)
+    """What the tools of its technology say of it beside, as facts have it."""
 
     @property
     def running(self) -> bool:

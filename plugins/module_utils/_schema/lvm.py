@@ -163,6 +163,11 @@ class DesiredVolume:
         """Its name with that of its group, as LVM's tools take it."""
         return f"{self.group}/{self.name}"
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What lvcreate is given beside its name, its size and its pool."""
+        return ()
+
 
 def physical_volume_of(item: Entry) -> DesiredPhysicalVolume:
     """Return a physical volume."""

@@ -169,6 +169,10 @@ class Space:
     """Of a thin pool, in MiB; None for what its size and its chunks ask for."""
     chunk_size: int | None = None
     """Of a thin pool, in KiB; None for what its size asks for."""
+    stripes: int | None = None
+    """Of an lv in a vg: on how many physical volumes it lies, in equal parts; None for wherever there is room."""
+    stripe_size: int | None = None
+    """Of a striped lv, in KiB: how much is written to one of its physical volumes before the next; None for LVM's default."""
     level: RaidLevel | None = None
     legs: int = 0
     spares: int = 0
@@ -232,6 +236,11 @@ class Space:
         """Return where it and its subvolumes are mounted."""
         inside = (*(subvolume.mount for subvolume in self.subvolumes), *(dataset.mount for dataset in self.datasets))
         return tuple(mount for mount in (self.mount, *inside) if mount is not None)
+
+    @property
+    def is_striped(self) -> bool:
+        """Return whether it is a volume in equal parts on several physical volumes."""
+        return (self.stripes or 1) > 1
 
     @property
     def shape(self) -> Shape:
@@ -300,3 +309,5 @@ class Allocation:
     open_level: tuple[int, ...] = ()
     off_preferred: Mapping[int, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    striped: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """The disks (positions) of the physical volumes that each striped volume (position) lies on."""

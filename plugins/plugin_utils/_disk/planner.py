@@ -275,7 +275,11 @@ def _preferences_lvm_ignores(schema: Schema) -> Iterator[str]:
         preferring = [
             space.id
             for space in schema.spaces
-            if space.volume_group == group.id and space.preferred_disks != group.preferred_disks and len(space.allowed) > 1
+            if space.volume_group == group.id
+            and space.preferred_disks != group.preferred_disks
+            and len(space.allowed) > 1
+            # Where a striped one lies LVM is told.
+            and not space.is_striped
         ]
         # Of a group on arrays the planner says that it does not choose its disks at all.
         if preferring and not arrays & set(group.contains):

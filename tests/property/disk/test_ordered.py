@@ -47,6 +47,7 @@ def requests(draw: st.DrawFn, *, single: float = 0.0, most: tuple[int, int] = (6
         none_order=random.random(spaces) < 0.1,
         single=random.random(spaces) < single,
         capacity=capacity,
+        stripes=np.ones(spaces, dtype=np.int64),
     )
 
 

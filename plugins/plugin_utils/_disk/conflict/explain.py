@@ -262,6 +262,7 @@ def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -
     for demand in problem.demands:
         if demand.kind is Kind.LEGS and len(problem.drives_of(demand.areas)) < demand.legs:
             fewer = "fewer copies" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
+            fewer = fewer if demand.group is None else "fewer stripes"
             remedies.append(Remedy(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}"))
     return remedies
 

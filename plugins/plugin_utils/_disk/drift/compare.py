@@ -175,6 +175,9 @@ def _volumes(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -
             yield Finding(place, State.DIFFERS, "the volume is not there")
             continue
         yield from _made_size(place, "the volume", volume["size"], there.get("size"))
+        stripes = there.get("stripes")
+        if volume.get("stripes") and stripes and stripes != volume["stripes"]:
+            yield Finding(place, State.DIFFERS, f"the volume has {stripes} stripes, in the plan {volume['stripes']}")
         if there.get("active", True):
             yield from _content(place, "the volume", mapper_node(volume["vgname"], volume["name"]), there, known, root)
     for group, name in present:

@@ -84,7 +84,7 @@ def _tight(problem: Problem) -> tuple[Found, Sizes] | None:
 
 
 def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) -> Allocation:
-    pieces = [*_demand_pieces(problem, found.placement, sizes), *_part_pieces(problem, sizes)]
+    pieces = [*_demand_pieces(problem, found.placement, sizes), *_part_pieces(problem, found.placement, sizes)]
     pieces += [
         (area, Piece(boot_partition.space, problem.areas[area].disk, dict(boot_partition.sizes)[area]))
         for boot_partition, areas in zip(problem.boot_partitions, found.placement.boot_partitions)
@@ -99,13 +99,18 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
         open_level=tuple(dict.fromkeys(space for at in found.open_at if (space := problem.demands[at].space) is not None)),
         off_preferred=_off_preferred(problem, found.placement, sizes),
         warnings=problem.warnings,
+        striped={
+            demand.space: tuple(problem.areas[area].disk for area in areas)
+            for demand, areas in zip(problem.demands, found.placement.areas_of_demand)
+            if demand.group is not None and demand.space is not None
+        },
     )
 
 
 def _demand_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list[tuple[int, Piece]]:
     pieces = []
     for at, demand in enumerate(problem.demands):
-        if demand.space is None:
+        if demand.space is None or demand.group is not None:
             continue
         spaces = demand.copies or (demand.space,)
         each = demand.legs // len(spaces)
@@ -114,10 +119,17 @@ def _demand_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list
     return pieces
 
 
-def _part_pieces(problem: Problem, sizes: Sizes) -> list[tuple[int, Piece]]:
+def _part_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list[tuple[int, Piece]]:
     """Return PVs and parts; the last PV of an area takes what is less than an extent, so that nothing lies idle behind it."""
     merged: dict[tuple[int, int], int] = {}
     last: dict[int, tuple[int, int]] = {}
+    extents = {pool.space: pool.extent_size for pool in problem.pools}
+    for demand, areas, units in zip(problem.demands, placement.areas_of_demand, sizes.units):
+        if (group := demand.group) is None or not units:
+            continue
+        for area in areas:
+            merged[group, area] = merged.get((group, area), 0) + units
+            last[area] = (group, extents[group])
     for (position, area), units in sizes.pvs.items():
         pool = problem.pools[position]
         # Sections of one vg share one PV; the heads that this saves stay in it.
@@ -148,7 +160,8 @@ def _volumes(schema: Schema, problem: Problem, sizes: Sizes) -> Mapping[int, int
     volumes = dict(problem.kept_volumes)
     for demand, steps in zip(problem.demands, sizes.units):
         if demand.space is not None and schema.spaces[demand.space].volume_group is not None:
-            volumes[demand.space] = steps * demand.unit
+            size = steps * demand.unit
+            volumes[demand.space] = size if demand.group is None or demand.data_in is None else demand.data_in(size)
     return dict(sorted(volumes.items()))
 
 

@@ -17,7 +17,17 @@ from collections.abc import Iterator
 from ....module_utils._schema.model import DesiredDisk, DesiredFilesystem, DesiredPartition, Layout, Thing
 from ....module_utils._storage import gpt
 from ....module_utils._storage.units import MIB
-from .losses import Losses, lose_extents, lose_labels, lose_methods, lose_subvolumes, lose_types, note_boot_flags, note_uuids
+from .losses import (
+    Losses,
+    lose_extents,
+    lose_labels,
+    lose_methods,
+    lose_options_of_volumes,
+    lose_subvolumes,
+    lose_types,
+    note_boot_flags,
+    note_uuids,
+)
 from .words import make_words, mount_words
 from .write import Target
 
@@ -40,6 +50,7 @@ def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None)
     lose_labels(layout, losses, "curtin")
     lose_extents(layout, losses, "curtin")
     lose_subvolumes(layout, losses, "curtin")
+    lose_options_of_volumes(layout, losses, "curtin")
     lose_methods(layout, losses, "curtin")
     note_boot_flags(layout, losses, "curtin")
     config = [action for disk in layout.disks for action in _disk(disk, layout, ids, exact=exact)]

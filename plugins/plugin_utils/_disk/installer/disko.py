@@ -40,6 +40,8 @@ Nix = t.Union[str, int, bool, list["Nix"], dict[str, "Nix"]]
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_'-]*")
 _RESERVED = frozenset({"assert", "else", "if", "in", "inherit", "let", "or", "rec", "then", "with"})
 _INDENT = "  "
+_FIRST = 100
+"""Of volumes; disko's own default is 1000."""
 _IN_MIB = ("quota", "reservation")
 _IN_LINKS = "#+-.:=@_"
 """Characters that links of udev keep, in addition to letters and digits."""
@@ -112,6 +114,8 @@ def _group(group: DesiredGroup, layout: Layout, losses: Losses, password_file: s
     for volume in layout.volumes_of(group.name):
         size: dict[str, Nix] = {"size": f"{volume.size // MIB}M"}
         size |= {"lvm_type": "thinlv", "pool": volume.pool} if volume.pool else {}
+        # They are made before those that may lie anywhere, which could take the room that they need.
+        size |= {"priority": _FIRST, "extraArgs": list(volume.options)} if volume.options else {}
         volumes[volume.name] = size | _content(volume.device, layout, losses, password_file)
     return {"type": "lvm_vg", "lvs": volumes}
 

@@ -185,7 +185,10 @@ def _groups(layout: Layout, losses: Losses, numbers: dict[str, str]) -> Iterator
             size = str(volume.size // MIB)
             if volume is largest and excess > 0:
                 size = f"{_least(volume, excess, room, losses)}-{volume.size // MIB}"
-            yield f"{name}-{_plain_name(volume.name, volume.space, losses)} {_use(volume, layout, losses, size)}"
+            mount, size, kind, options, *make = _use(volume, layout, losses, size).split(" ", 4)
+            create = [f'lvcreateopts="{" ".join(volume.options)}"'] if volume.options else []
+            words = [mount, size, kind, options, *create, *make]
+            yield " ".join([f"{name}-{_plain_name(volume.name, volume.space, losses)}", *words])
 
 
 def _room(group: DesiredGroup, layout: Layout) -> int:

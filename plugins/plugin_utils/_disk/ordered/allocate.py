@@ -7,7 +7,7 @@
 The program itself is in `seed_program`. Around it:
 
 * Spaces that must lie on one disk get theirs first, by the same program with a yes or no for every disk; after that
-  they are like all others with one disk to choose from.
+  they are like all others with one disk to choose from. So do those in equal parts on several disks, which are whole then first of all.
 * Where the equalities of weight alone leave no solution, the groups that cannot keep them share in proportion as far as
   their bounds allow, which is what the seed's text asks for ("a fair allocation between spaces with same requirements").
 * The solution is rounded by an exact flow: every minimum, maximum and exact size holds, and as many MiB are placed as the
@@ -21,7 +21,18 @@ from dataclasses import dataclass, replace
 from ..._common.libraries import np, npt
 from ..place.flow import Transport, route
 from .levels import Grower, fill, whole_weights
-from .program import BoolArray, Groups, IntArray, OrderedRequest, broken_groups, coefficients, pin_singles, solve_program, weight_groups
+from .program import (
+    NO_MAXIMUM,
+    BoolArray,
+    Groups,
+    IntArray,
+    OrderedRequest,
+    broken_groups,
+    coefficients,
+    pin,
+    solve_program,
+    weight_groups,
+)
 
 # What HiGHS leaves of noise on sizes of up to 1e9 MiB, with room to spare; real fractions come from weights.
 _NOISE = 1e-4
@@ -85,14 +96,43 @@ def allocate(request: OrderedRequest) -> Ordered:
     """
     if route(request.low.tolist(), [_mask(row) for row in request.allowed], request.capacity.tolist())[1]:
         raise Infeasible
-    groups = weight_groups(request)
-    if not request.single.any():
+    groups, striped = weight_groups(request), request.stripes > 1
+    if not request.single.any() and not striped.any():
         return _allocate_divisible(request, groups)
-    pinned = pin_singles(request, groups) or pin_singles(request, ())
+    pinned = pin(request, groups) or pin(request, ())
     if pinned is None:
-        raise DoesNotPack(tuple(np.flatnonzero(request.single).tolist()))
+        raise DoesNotPack(tuple(np.flatnonzero(request.single | striped).tolist()))
     fixed = replace(request, allowed=pinned.allowed)
-    return replace(_allocate_divisible(fixed, groups), proven=pinned.proven, gap=pinned.gap)
+    allocated = _allocate_striped(fixed, groups) if striped.any() else _allocate_divisible(fixed, groups)
+    return replace(allocated, proven=pinned.proven, gap=pinned.gap)
+
+
+def _allocate_striped(request: OrderedRequest, groups: Groups) -> Ordered:
+    """Return the allocation where each striped space has the disks that it lies on: its parts are whole first, then the rest is shared."""
+    loosened: Groups = ()
+    values = solve_program(request, groups)
+    if values is None:
+        loosened = broken_groups(request, groups)
+        values = solve_program(request, tuple(group for group in groups if group not in loosened))
+    if values is None:
+        loosened, values = groups, solve_program(request, ())
+    if values is None:
+        raise ArithmeticError("HiGHS found no solution to a program that has one")
+    striped = request.stripes > 1
+    parts = np.floor(values + _NOISE).astype(np.int64) * striped[:, None]
+    # A solution may be off by so little; equal parts are the smallest of them.
+    least = np.where(request.allowed, parts, NO_MAXIMUM).min(axis=1, initial=NO_MAXIMUM)
+    parts = np.where(request.allowed & striped[:, None], np.minimum(parts, least[:, None]), 0)
+    rest = np.flatnonzero(~striped)
+    if not len(rest):
+        return Ordered(parts, loosened)
+    names = ("low", "high", "weight", "best", "allowed", "none_order", "single", "stripes")
+    others = replace(request, capacity=request.capacity - parts.sum(axis=0), **{name: getattr(request, name)[rest] for name in names})
+    answer = _allocate_divisible(others, weight_groups(others))
+    parts[rest] = answer.sizes
+    return replace(
+        answer, sizes=parts, loosened=tuple(dict.fromkeys((*loosened, *(tuple(rest[list(group)].tolist()) for group in answer.loosened))))
+    )
 
 
 def _allocate_divisible(request: OrderedRequest, groups: Groups) -> Ordered:

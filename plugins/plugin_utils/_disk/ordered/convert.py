@@ -49,6 +49,7 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
         gap=sheet.gap,
         off_preferred=_off_preferred(schema, sheet),
         warnings=sheet.warnings,
+        striped={at: tuple(np.flatnonzero(sizes).tolist()) for at, sizes in sheet.sizes.items() if schema.spaces[at].is_striped},
     )
 
 
@@ -146,7 +147,9 @@ def _solve(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> 
 
 def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> OrderedRequest:
     chosen = [schema.spaces[at] for at in spaces]
-    extent_sizes = [lvm.EXTENT if space.volume_group is not None else _MIB for space in chosen]
+    stripes = [space.stripes or 1 if space.volume_group is not None else 1 for space in chosen]
+    # A striped one is as many extents as it has stripes, or some times that.
+    extent_sizes = [lvm.EXTENT * of if space.volume_group is not None else _MIB for space, of in zip(chosen, stripes, strict=True)]
     low = [-(-space.min_size // extent_size) * extent_size for space, extent_size in zip(chosen, extent_sizes, strict=True)]
     high = [
         NO_MAXIMUM if space.max_size is None else max(least, space.max_size // extent_size * extent_size) // unit
@@ -162,6 +165,7 @@ def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -
         none_order=np.array([space.none_order for space in chosen]),
         single=np.array([space.type is SpaceType.PARTITION for space in chosen]),
         capacity=room // unit,
+        stripes=np.array(stripes, dtype=np.int64),
     )
 
 

@@ -64,6 +64,8 @@ class OrderedRequest:
     """(S,) whether a space must lie on one disk."""
     capacity: IntArray
     """(D,)"""
+    stripes: IntArray
+    """(S,) on how many disks a space lies in equal parts; 1 for one that may lie anywhere."""
 
 
 @dataclass(frozen=True)
@@ -120,19 +122,26 @@ def broken_groups(request: OrderedRequest, groups: Groups) -> Groups:
     return tuple(group for group, columns in zip(groups, slack, strict=True) if sum(solved.x[column] for column in columns) > _NOISE)
 
 
-def pin_singles(request: OrderedRequest, groups: Groups) -> Pinned | None:
-    """Choose the disk of every single space; None when no choice satisfies the rows, or none was found in time."""
+def pin(request: OrderedRequest, groups: Groups) -> Pinned | None:
+    """Choose the disk of every single space, and those of every striped one; None when no choice satisfies the rows, or none was found."""
     program = _bounded(request)
     _tie(program, request, groups)
     disks = len(request.capacity)
     chosen: dict[tuple[int, int], int] = {}
-    for space in np.flatnonzero(request.single).tolist():
+    for space in np.flatnonzero(request.single | (request.stripes > 1)).tolist():
         for disk in np.flatnonzero(request.allowed[space]).tolist():
             choice = program.column(0, 1, integral=True)
             most = float(min(request.capacity[disk], request.high[space]))
             program.row([(space * disks + disk, 1.0), (choice, -most)], high=0.0)
             chosen[space, disk] = choice
-        program.row([(column, 1.0) for (owner, _disk), column in chosen.items() if owner == space], high=1.0)
+        program.row([(column, 1.0) for (owner, _disk), column in chosen.items() if owner == space], high=float(request.stripes[space]))
+        if request.stripes[space] > 1:
+            # Nothing is more than a part, and all together are that many.
+            part = program.column()
+            cells = [space * disks + disk for disk in np.flatnonzero(request.allowed[space]).tolist()]
+            for cell in cells:
+                program.row([(cell, 1.0), (part, -1.0)], high=0.0)
+            program.row([*((cell, 1.0) for cell in cells), (part, -float(request.stripes[space]))], 0.0, 0.0)
     solved = _maximise(program, _worth(request, 1.0))
     if solved is None:
         return None
@@ -153,6 +162,11 @@ def _bounded(request: OrderedRequest) -> Program:
         program.row([(space * disks + disk, 1.0) for disk in range(disks)], float(request.low[space]), most)
     for disk in range(disks):
         program.row([(space * disks + disk, 1.0) for space in range(spaces + 1)], high=float(request.capacity[disk]))
+    for space in np.flatnonzero(request.stripes > 1).tolist():
+        cells = [space * disks + disk for disk in np.flatnonzero(request.allowed[space]).tolist()]
+        # With more disks than stripes the parts are equal once `pin` has chosen among them.
+        for cell in cells[1:] if len(cells) == request.stripes[space] else ():
+            program.row([(cells[0], 1.0), (cell, -1.0)], 0.0, 0.0)
     return program
 
 

@@ -103,6 +103,22 @@ class _ThinData:
         return thin.divide(gross // self.extent * self.extent, self.extent, self.chunk, self.metadata).size
 
 
+@dataclasses.dataclass(frozen=True)
+class _StripedData:
+    """How much of the legs of a striped volume is for data: whole extents of each, after the head of its PV."""
+
+    stripes: int
+    extent: int
+    head: int
+
+    def __call__(self, gross: int) -> int:
+        return max(0, gross // self.stripes - self.head) // self.extent * self.extent * self.stripes
+
+    def legs_for(self, size: int) -> int:
+        """Return the MiB of all legs together that hold so many."""
+        return self.stripes * (self.head + _in_extents(-(-size // self.stripes), self.extent))
+
+
 class _Builder:
     """Turns spaces into demands one after the other; only `problem` is for others."""
 
@@ -165,7 +181,7 @@ class _Builder:
                 name=space.id,
                 space=position,
                 extent_size=space.extent_size if group else 1,
-                metadata_size=overhead.pv_head(self._encrypted(space)) if group else 0,
+                metadata_size=overhead.pv_head(self._encrypted(space)) if group and self._head_carrier(space) is None else 0,
                 areas=() if kept or self._arrays_in(space) else self._allowed(space, least),
                 preferred=self._preferred_areas(space),
                 max_pvs=space.max_pvs,
@@ -292,11 +308,67 @@ class _Builder:
             self._add(position, space, Kind.VOLUME, least=least, pool=self._pool_of[position])
             return
         owner = next(at for at, group in enumerate(self._schema.spaces) if group.id == space.volume_group)
-        pool = self._section(owner, space)
         # A vg is encrypted below its volumes.
         least = overhead.least_device(made_on(space.fs_type, space.mount), False, space.fs_options or "", space.sector)
         extent = self._schema.spaces[owner].extent_size
+        if space.is_striped:
+            self._striped(position, space, owner, least)
+            return
+        pool = self._section(owner, space)
         self._add(position, space, Kind.VOLUME, least=max(extent, least), unit=extent, pool=pool)
+
+    def _striped(self, position: int, space: Space, owner: int, least: int) -> None:
+        """Add a volume in equal parts on several PVs: legs with as many extents each, and the head of a PV, as a section has one.
+
+        No segment of it lies on fewer PVs than there are stripes, so that it is made by one command, which names them.
+        """
+        main, unit = self._pools[self._pool_of[owner]], space.stripes or 1
+        extent, head = main.extent_size, self._head_beside(position, owner)
+        if main.lo or main.hi is not None or main.max_pvs is not None:
+            says = f"stripes of an lv cannot be combined with min_size, max_size or max_pvs of its vg ({main.name}); give them to the lv"
+            self._mistakes.add(f"{space.place}.stripes", says)
+        elif not main.areas and space.allowed:
+            says = f"the vg {main.name} lies on arrays or is kept, so where {space.id} lies in it is not chosen here; leave stripes out"
+            self._mistakes.add(f"{space.place}.stripes", says)
+        data = _StripedData(unit, extent, head)
+        smallest = data.legs_for(max(unit * extent, least))
+        wanted = data.legs_for(max(space.min_size, 1)) if space.min_size else 0
+        most = space.max_size
+        if most is not None and most >= max(space.min_size, unit * extent, least):
+            most = max(smallest, wanted, unit * head + most // (unit * extent) * unit * extent)
+        lo = max(wanted, smallest)
+        self._add(
+            position,
+            replace(space, min_size=wanted, max_size=most),
+            Kind.LEGS,
+            least=smallest,
+            areas=tuple(area for area in main.areas if self._areas[area].disk in space.allowed),
+            unit=unit,
+            legs=unit,
+            metadata_size=head,
+            group=owner,
+            own=lo - max(space.min_size, least, 1),
+            own_for="whole extents on each of its physical volumes, and what these keep for themselves",
+            data_in=data,
+        )
+
+    def _head_beside(self, position: int, owner: int) -> int:
+        """Return the MiB before the first extent of the PVs that a striped volume counts: none where another has counted them."""
+        carrier = self._head_carrier(self._schema.spaces[owner])
+        return overhead.pv_head(self._encrypted(self._schema.spaces[owner])) if carrier in (None, position) else 0
+
+    def _head_carrier(self, group: Space) -> int | None:
+        """Return the striped volume that is on every PV that its vg may have, and counts what these keep for themselves, once for all."""
+        areas = self._allowed(group)
+        if group.extent_size == 1 or len({self._areas[area].disk for area in areas}) < len(areas):
+            return None
+        whole = (
+            at
+            for at, space in enumerate(self._schema.spaces)
+            if space.volume_group == group.id and space.is_striped and space.stripes == len(areas) and space.allowed >= group.allowed
+        )
+        sure = (at for at in whole if self._schema.spaces[at].max_size is None or self._schema.spaces[at].min_size)
+        return next((at for at in sure if at not in self._kept.spaces), None)
 
     def _thin_pool(self, position: int, space: Space) -> None:
         """Add a pool as a volume of its vg that is as large as the pool with all that LVM keeps for it, and as its volumes ask for."""
@@ -364,6 +436,7 @@ class _Builder:
         data_in: Callable[[int], int] | None = None,
         copies: tuple[int, ...] = (),
         floor: int | None = None,
+        group: int | None = None,
     ) -> None:
         lo = max(space.min_size, least) if space.max_size is None or space.max_size >= least else space.min_size
         self._demands_of.setdefault(position, []).append(len(self._demands))
@@ -387,6 +460,7 @@ class _Builder:
                 own=own,
                 own_for=own_for,
                 data_in=data_in,
+                group=group,
                 copies=copies,
                 floor=min(lo, least if floor is None else floor),
             )
@@ -441,6 +515,7 @@ class _Builder:
 
     def _boot_partition(self, position: int, space: Space, carriers: Sequence[int]) -> BootPartition:
         pools = {pool for carrier in carriers for pool in self._pools_under(carrier)}
+        striped = [at for at, demand in enumerate(self._demands) if demand.group in carriers]
         solid = [at for carrier in carriers for at in self._demands_of.get(carrier, []) if self._demands[at].kind is not Kind.VOLUME]
         arrays = [at for pool in pools for at in self._pools[pool].arrays]
         groups = {self._pools[pool].space for pool in pools}
@@ -448,7 +523,7 @@ class _Builder:
             name=space.id,
             space=position,
             sizes=tuple((area, self._boot_partition_size(space, area)) for area in self._allowed(space)),
-            demands=tuple(sorted({*solid, *arrays})),
+            demands=tuple(sorted({*solid, *striped, *arrays})),
             pools=tuple(sorted(pools)),
             disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
             floor=self._least_boot_partition(space),

@@ -74,14 +74,16 @@ class Demand:
     reserve: str = ""
     """The md metadata version, for a raid."""
     metadata_size: int = 0
-    """Of a raid that is a PV: the MiB before the first extent."""
+    """Of a raid that is a PV, and of the PVs of a striped volume: the MiB before the first extent."""
     pool: int | None = None
     """Of a volume: what it is a share of. Of a raid: what it is a PV of."""
     own: int = 0
     """Of a thin pool and a ZFS pool: how many MiB of its minimum are not for data, but `own_for` what it keeps."""
     own_for: str = "its metadata and their spare"
     data_in: Callable[[int], int] | None = None
-    """For a thin pool and a ZFS pool: the MiB for data in a number of MiB."""
+    """For a thin pool, a ZFS pool and a striped volume: the MiB for data in a number of MiB."""
+    group: int | None = None
+    """Of a striped volume: the position of its vg; each leg is a part of one of its PVs, with the `metadata_size` of one."""
     copies: tuple[int, ...] = ()
     """Of what is made several times: the position of each space; the legs are those of all of them together."""
     floor: int = 0

@@ -62,6 +62,7 @@ def _party(schema: Schema, name: str, demands: Sequence[Demand], pools: Sequence
     positions = {at for at, space in enumerate(schema.spaces) if space.wish == name}
     own = frozenset(at for at, pool in enumerate(pools) if pool.space in positions)
     solid = {at for at, demand in enumerate(demands) if demand.space in positions and demand.kind is not Kind.VOLUME}
+    solid |= {at for at, demand in enumerate(demands) if demand.group in positions}
     arrays = {array for at in own for array in pools[at].arrays}
     contained = {member for at in positions for member in schema.spaces[at].contains}
     spaces = positions | {at for at, space in enumerate(schema.spaces) if space.id in contained}

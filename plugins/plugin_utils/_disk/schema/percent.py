@@ -50,6 +50,9 @@ class Percentages:
         if entry.type in _IN_GROUPS and entry.id in self.groups:
             group = next(other for other in self.entries if other.id == self.groups[entry.id])
             extent = self.extents[group.id]
+            stripes = entry.values.get("stripes") or 1
+            if stripes > 1:
+                return math.floor(share * self._striped_room(group, stripes) / extent) * stripes * extent
             room = math.floor(share * self._group_room(group) / extent) * extent
             if entry.type is SpaceType.THIN_POOL:
                 return thin.divide(room, extent, entry.values["chunk_size"], entry.values["metadata_size"]).size
@@ -105,6 +108,12 @@ class Percentages:
             room = max(0, sum(rooms) - sum(overheads))
         most = [group.values[key] for key in ("size", "max_size") if capped and group.values[key] is not None]
         return min([room, *(self.mib(group, amount) if amount.relative else math.floor(amount.number) for amount in most)])
+
+    def _striped_room(self, group: Entry, stripes: int) -> int:
+        """Return the MiB in extents that a vg can have on each of so many disks."""
+        rooms, head, extent = self._rooms(group), overhead.pv_head(group.id in self.encrypted), self.extents[group.id]
+        largest = lvm.pv_extents(rooms[stripes - 1], head, extent) * extent if len(rooms) >= stripes else 0
+        return max(0, largest - sum(math.ceil(size / extent) * extent for size, _pieces in self._beside(group)))
 
     def _array_room(self, array: Entry, extent: int, encrypted: bool) -> int:
         """Return the MiB in extents that an array can give to its vg."""

@@ -62,7 +62,7 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
     caches = [_cache(space, schema, devices[space.id][0]) for space in schema.spaces if _is_cache(space, schema, devices)]
     for cache in caches:
         devices[cache["vgname"]] = [*devices[cache["vgname"]], cache["device"]]
-    volumes = _volumes(schema, allocation, devices, kept)
+    volumes = _volumes(schema, allocation, devices, kept, made)
     pools = _thin_pools(schema, allocation, devices)
     zpools = [
         _zpool(
@@ -195,7 +195,9 @@ def _volume_group(group: Space, devices: Sequence[str], kept: bool) -> Plain:
     return made if group.extent_size == EXTENT else {**made, "extent_size": group.extent_size}
 
 
-def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Sequence[str]], kept: set[str]) -> list[Plain]:
+def _volumes(
+    schema: Schema, allocation: Allocation, devices: Mapping[str, Sequence[str]], kept: set[str], made: Sequence[Partition]
+) -> list[Plain]:
     result = []
     for position, space in enumerate(schema.spaces):
         size = _thin_size(schema, allocation, space) if space.thin_pool else allocation.volumes.get(position, 0)
@@ -209,9 +211,24 @@ def _volumes(schema: Schema, allocation: Allocation, devices: Mapping[str, Seque
                     "keep_data": space.keep_data and space.volume_group in kept,
                     "space_id": space.id,
                     **({"pool": space.thin_pool} if space.thin_pool else {}),
+                    **_striping(space, _on_disks(schema, space, devices, made, allocation.striped.get(position, ()))),
                 }
             )
     return result
+
+
+def _on_disks(
+    schema: Schema, space: Space, devices: Mapping[str, Sequence[str]], made: Sequence[Partition], disks: Sequence[int]
+) -> list[str]:
+    """Return the physical volumes of a volume's group on these disks: partitions, or the LUKS containers on them."""
+    own = [partition.disk for partition in made if schema.spaces[partition.space].id == space.volume_group]
+    on = dict(zip(own, devices[space.volume_group or ""]))
+    return [on[disk] for disk in disks]
+
+
+def _striping(space: Space, devices: Sequence[str]) -> Plain:
+    given = {"stripes": space.stripes, "stripe_size": space.stripe_size, "devices": list(devices)}
+    return {key: value for key, value in given.items() if value}
 
 
 def _thin_pools(schema: Schema, allocation: Allocation, devices: Mapping[str, Sequence[str]]) -> list[Plain]:

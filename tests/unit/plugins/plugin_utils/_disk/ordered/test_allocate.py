@@ -54,6 +54,7 @@ def make(spaces: list[dict], disks: list[int]) -> OrderedRequest:
         none_order=np.array([bool(space.get("none_order")) for space in spaces]),
         single=np.array([bool(space.get("single")) for space in spaces]),
         capacity=np.array(disks, dtype=np.int64),
+        stripes=np.array([space.get("stripes", 1) for space in spaces], dtype=np.int64),
     )
 
 
@@ -248,3 +249,16 @@ def test_forbidden_disks_stay_empty() -> None:
 def test_minimum_on_forbidden_disks_is_infeasible() -> None:
     with pytest.raises(Infeasible):
         allocate(make([{"min": 15, "disks": [0]}, {"min": 5}], [10, 20]))
+
+
+def test_a_striped_space_lies_in_equal_parts_on_as_many_disks_as_it_has_stripes() -> None:
+    # 40 on two of 30, 25 and 20: they lie on those with most worth, and what is left is for the other one.
+    sizes = allocate(make([{"size": 40, "stripes": 2}, {"min": 10}], [30, 25, 20])).sizes
+    assert sorted(sizes[0].tolist()) == [0, 20, 20]
+    assert sizes.sum() == 75
+    with pytest.raises(DoesNotPack):
+        allocate(make([{"size": 46, "stripes": 2}, {"min": 10, "disks": [0]}], [30, 22, 20]))
+
+
+def test_a_striped_space_that_fills_its_disks_grows_to_the_smallest_of_them() -> None:
+    assert allocate(make([{"stripes": 3}], [30, 22, 27])).sizes.tolist() == [[22, 22, 22]]

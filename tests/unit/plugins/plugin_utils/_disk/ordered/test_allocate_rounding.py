@@ -25,6 +25,7 @@ def request(low: list[int], high: list[int], capacity: list[int]) -> OrderedRequ
         none_order=np.zeros(len(low), dtype=bool),
         single=np.zeros(len(low), dtype=bool),
         capacity=np.array(capacity, dtype=np.int64),
+        stripes=np.ones(len(low), dtype=np.int64),
     )
 
 
