@@ -19,7 +19,6 @@ from .._steps.cache import AttachCache, ChangeCacheMode, CreateCacheVolume
 from .._steps.filesystem import GrowFilesystem, MakeFilesystem, MakeSwap
 from .._steps.luks import FormatLuks, OpenLuks, ResizeLuks
 from .._steps.lvm import (
-    CreateLogicalVolume,
     CreatePhysicalVolume,
     CreateVolumeGroup,
     ExtendLogicalVolume,
@@ -35,7 +34,7 @@ from .._steps.md import AddMembers, CreateArray, GrowArray, WidenArray
 from .._steps.partitions import FinishPartitions
 from .._steps.signatures import ClearSignatures
 from .._steps.step import Step
-from .._steps.thin import CreateThinPool, CreateThinVolume, ExtendPoolMetadata
+from .._steps.thin import CreateThinPool, ExtendPoolMetadata
 from .._steps.zfs import CreateDataset, CreateZpool, ExtendZpool, SetProperties
 from .._storage import derived, zfs
 from .._storage.btrfs import outer_first
@@ -339,27 +338,23 @@ def _volumes(site: Site, group: GroupPlan) -> Iterator[Step]:
     # First of all, so that nothing else comes to lie where a cache is to be.
     for cache in (plan.desired for plan in group.caches if plan.makes):
         yield CreateCacheVolume(cache.group, cache.name, site.node(cache.device))
-    for pool in group.pools:
-        yield from _pool(pool, extent)
-    kept = [volume for volume in group.volumes if volume.action is VolumeAction.KEEP]
-    for volume in (volume for volume in kept if volume.shrinks(extent)):
-        yield from _shrunk_volume(site, volume, size_of(volume.desired, extent))
-    for volume in (volume for volume in kept if not volume.shrinks(extent)):
-        yield from _kept_volume(site, volume, size_of(volume.desired, extent))
-    made = [volume for volume in group.volumes if volume.action is not VolumeAction.KEEP]
-    for desired in (volume.desired for volume in made if volume.action is not VolumeAction.REFILL):
-        size = size_of(desired, extent)
-        if desired.pool:
-            yield CreateThinVolume(desired.group, desired.name, desired.pool, size, desired.device)
+    for plan in group.in_turn(extent):
+        if isinstance(plan, PoolPlan):
+            yield from _pool(plan, extent)
+        elif plan.action is not VolumeAction.KEEP:
+            yield plan.making(extent, site.node)
+        elif plan.shrinks(extent):
+            yield from _shrunk_volume(site, plan, size_of(plan.desired, extent))
         else:
-            yield CreateLogicalVolume(desired.group, desired.name, size, desired.device)
+            yield from _kept_volume(site, plan, extent)
+    made = [volume for volume in group.volumes if volume.action is not VolumeAction.KEEP]
     pools = [pool.desired.name for pool in group.pools if pool.action is not VolumeAction.KEEP]
     yield from _filled(site, group.desired.name, pools, [volume.desired for volume in made])
-    for plan in group.caches:
-        cache = plan.desired
-        if plan.attaches:
+    for each in group.caches:
+        cache = each.desired
+        if each.attaches:
             yield AttachCache(cache.group, cache.origin, cache.name, cache.mode)
-        elif plan.changes:
+        elif each.changes:
             yield ChangeCacheMode(cache.group, cache.origin, cache.mode)
 
 
@@ -399,13 +394,14 @@ def _shrunk_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:
         yield ShrinkLogicalVolume(desired.group, desired.name, size, before.size, str(volume.device.dev), filesystem.type)
 
 
-def _kept_volume(site: Site, volume: VolumePlan, size: int) -> Iterator[Step]:
+def _kept_volume(site: Site, volume: VolumePlan, extent: int) -> Iterator[Step]:
     desired, before = volume.desired, volume.present
     if before is None or volume.device is None:
         return
+    size = size_of(desired, extent)
     grows = before.size < size
     if grows:
-        yield ExtendLogicalVolume(desired.group, desired.name, size, before.size)
+        yield volume.growing(extent, before.size, site.node)
     top = look_at_volume(site.layout, site.present, desired.device, volume.device).device
     if top is not None and top is not volume.device and (grows or unused_below(site.present, top) >= EXTENT):
         yield ResizeLuks(_mapping_name(top))

@@ -9,14 +9,15 @@ from __future__ import annotations
 import enum
 import re
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .._facts.present import LogicalVolume, Present, VolumeGroup
 from .._facts.tree import Device
 from .._schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolume, Layout
-from .._steps.lvm import ActivateGroup
+from .._steps.lvm import ActivateGroup, CreateLogicalVolume, ExtendLogicalVolume
 from .._steps.step import Step
+from .._steps.thin import CreateThinVolume
 from .._storage.filesystems import FILESYSTEMS, SWAP
 from .._storage.lvm import CLEARED, UNFINISHED
 from .._storage.thin import metadata_of
@@ -59,6 +60,17 @@ class VolumePlan:
     def shrinks(self, extent: int) -> bool:
         """Return whether a kept one is larger than desired, by at least an extent."""
         return self.action is VolumeAction.KEEP and self.present is not None and self.present.size >= self.desired.size + extent
+
+    def making(self, extent: int, node: Callable[[str], str]) -> Step:
+        """Return the step that makes it; `node` gives the node of a desired device."""
+        desired, size = self.desired, size_of(self.desired, extent)
+        if desired.pool:
+            return CreateThinVolume(desired.group, desired.name, desired.pool, size, desired.device)
+        return CreateLogicalVolume(desired.group, desired.name, size, desired.device)
+
+    def growing(self, extent: int, before: int, node: Callable[[str], str]) -> Step:
+        """Return the step that makes one of `before` bytes larger; `node` as in `making`."""
+        return ExtendLogicalVolume(self.desired.group, self.desired.name, size_of(self.desired, extent), before)
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,13 @@ class GroupPlan:
         """The unfinished volumes that become caches."""
         found = [self.present.volume(plan.desired.name) for plan in self.caches if plan.attaches and self.present is not None]
         return tuple(volume for volume in found if volume is not None and volume.unfinished)
+
+    def in_turn(self, extent: int) -> tuple[t.Union[VolumePlan, PoolPlan], ...]:
+        """Return pools, and volumes that stay or are made, in the order in which they give and take room."""
+        kept = [volume for volume in self.volumes if volume.action is VolumeAction.KEEP]
+        shrinking = [volume for volume in kept if volume.shrinks(extent)]
+        made = [volume for volume in self.volumes if volume.action in _MADE]
+        return (*self.pools, *shrinking, *(volume for volume in kept if volume not in shrinking), *made)
 
     @property
     def plans(self) -> tuple[t.Union[VolumePlan, PoolPlan], ...]:
