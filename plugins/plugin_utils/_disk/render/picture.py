@@ -314,11 +314,13 @@ def _space(
         size = min(sizes)
     else:
         size = _size(kind, level, members, inner, volume)
-    partition = "zfs mirror" if zpool_part and len(sizes) > 1 else LABELS.get(kind, kind)
+    usual = "zfs mirror" if zpool_part and len(sizes) > 1 else LABELS.get(kind, kind)
+    stripes = int(volume.get("stripes") or 1)
+    usual = f"{usual}, {stripes} stripes" if stripes > 1 else usual
     return SpacePicture(
         id=space_id,
         kind=kind,
-        label={"raid": level, "btrfs": f"btrfs {level}", "zpool": _zfs_words(vdevs)}.get(kind) or partition,
+        label={"raid": level, "btrfs": f"btrfs {level}", "zpool": _zfs_words(vdevs)}.get(kind) or usual,
         size=size,
         disks=len(sizes),
         extent=int(static.groups.get(space_id, {}).get("extent_size", EXTENT)),
