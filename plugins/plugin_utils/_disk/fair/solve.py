@@ -37,6 +37,10 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
     problem = formulate(hardware, schema, reserve)
     try:
         solved = _solve(problem)
+        if solved is None and any(space.is_striped for space in schema.spaces):
+            other = formulate(hardware, schema, reserve, heads_first=True)
+            solved = _solve(other)
+            problem = problem if solved is None else other
     except Undecided:
         message = "the search reached its limits without finding a plan; there may still be one"
         raise NoSolution(
@@ -123,17 +127,18 @@ def _part_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list[t
     """Return PVs and parts; the last PV of an area takes what is less than an extent, so that nothing lies idle behind it."""
     merged: dict[tuple[int, int], int] = {}
     last: dict[int, tuple[int, int]] = {}
-    extents = {pool.space: pool.extent_size for pool in problem.pools}
+    extents, heads = {pool.space: pool.extent_size for pool in problem.pools}, dict(problem.heads)
     for demand, areas, units in zip(problem.demands, placement.areas_of_demand, sizes.units):
         if (group := demand.group) is None or not units:
             continue
         for area in areas:
-            merged[group, area] = merged.get((group, area), 0) + units
+            merged[group, area] = merged.get((group, area), heads.get(group, 0)) + units
             last[area] = (group, extents[group])
     for (position, area), units in sizes.pvs.items():
         pool = problem.pools[position]
         # Sections of one vg share one PV; the heads that this saves stay in it.
-        merged[pool.space, area] = merged.get((pool.space, area), 0) + units * pool.extent_size + pool.metadata_size
+        before = merged.get((pool.space, area), heads.get(pool.space, 0))
+        merged[pool.space, area] = before + units * pool.extent_size + pool.metadata_size
         if pool.extent_size > 1:
             last[area] = (pool.space, pool.extent_size)
     for area, (space, extent_size) in last.items():

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ....module_utils._data.errors import Mistakes
@@ -38,15 +38,30 @@ def canonical_order(disks: Sequence[Disk]) -> list[int]:
     return sorted(range(len(disks)), key=lambda position: (paths[position], () if decided else _natural(disks[position].id)))
 
 
-def formulate(hardware: Hardware, schema: Schema, reserve: int = 0) -> Problem:
+def formulate(hardware: Hardware, schema: Schema, reserve: int = 0, *, heads_first: bool = False) -> Problem:
     """Return the problem that a machine and a schema pose; `reserve` MiB of every disk stay free.
 
+    What a PV keeps for itself is counted by each striped volume of its vg, and once for all others. With `heads_first` it is taken off all
+    disks of such a vg beforehand instead, which leaves more where a vg lies on most of its disks.
     Raises InputError when data is to be kept that cannot be planned around.
     """
     kept = find_kept(hardware, schema)
-    areas = tuple(_areas(hardware, schema, kept, reserve))
-    builder = _Builder(hardware, schema, kept, areas)
+    heads = dict(_heads_of_striped(schema, kept)) if heads_first else {}
+    on = [
+        (sum(head for group, head in heads.items() if area.disk in schema.spaces[group].allowed), area)
+        for area in _areas(hardware, schema, kept, reserve)
+    ]
+    areas = tuple(replace(area, size=area.size - taken) for taken, area in on if area.size > taken)
+    builder = _Builder(hardware, schema, kept, areas, heads)
     return builder.problem()
+
+
+def _heads_of_striped(schema: Schema, kept: Kept) -> Iterator[tuple[int, int]]:
+    """Give vgs (positions) with striped volumes, and the MiB that each of their PVs keeps for itself."""
+    for position, group in enumerate(schema.spaces):
+        inside = [space for space in schema.spaces if space.volume_group == group.id]
+        if position not in kept.spaces and group.extent_size > 1 and any(space.is_striped for space in inside):
+            yield position, overhead.pv_head(group.encrypt or any(space.encrypt for space in inside))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -122,8 +137,8 @@ class _StripedData:
 class _Builder:
     """Turns spaces into demands one after the other; only `problem` is for others."""
 
-    def __init__(self, hardware: Hardware, schema: Schema, kept: Kept, areas: tuple[Area, ...]) -> None:
-        self._hardware, self._schema, self._kept, self._areas = hardware, schema, kept, areas
+    def __init__(self, hardware: Hardware, schema: Schema, kept: Kept, areas: tuple[Area, ...], heads: Mapping[int, int]) -> None:
+        self._hardware, self._schema, self._kept, self._areas, self._heads = hardware, schema, kept, areas, heads
         self._drives = hardware.drives if len(set(hardware.drives)) < len(hardware.disks) else ()
         self._demands: list[Demand] = []
         self._pools: list[Pool] = []
@@ -166,6 +181,7 @@ class _Builder:
             ),
             warnings=tuple(self._warnings),
             relations=tuple(relations_of(self._schema, self._areas, self._demands, self._pools, self._kept.pieces, self._drives)),
+            heads=tuple(self._heads.items()),
             drives=self._drives,
         )
 
@@ -181,7 +197,7 @@ class _Builder:
                 name=space.id,
                 space=position,
                 extent_size=space.extent_size if group else 1,
-                metadata_size=overhead.pv_head(self._encrypted(space)) if group and self._head_carrier(space) is None else 0,
+                metadata_size=self._head_beside(None, position) if group else 0,
                 areas=() if kept or self._arrays_in(space) else self._allowed(space, least),
                 preferred=self._preferred_areas(space),
                 max_pvs=space.max_pvs,
@@ -334,7 +350,8 @@ class _Builder:
         smallest = data.legs_for(max(unit * extent, least))
         wanted = data.legs_for(max(space.min_size, 1)) if space.min_size else 0
         most = space.max_size
-        if most is not None and most >= max(space.min_size, unit * extent, least):
+        if most is not None and most >= (space.min_size or max(unit * extent, least)):
+            # A maximum between two sizes that it can have gives way to the minimum, as that of any volume does.
             most = max(smallest, wanted, unit * head + most // (unit * extent) * unit * extent)
         lo = max(wanted, smallest)
         self._add(
@@ -352,10 +369,14 @@ class _Builder:
             data_in=data,
         )
 
-    def _head_beside(self, position: int, owner: int) -> int:
-        """Return the MiB before the first extent of the PVs that a striped volume counts: none where another has counted them."""
-        carrier = self._head_carrier(self._schema.spaces[owner])
-        return overhead.pv_head(self._encrypted(self._schema.spaces[owner])) if carrier in (None, position) else 0
+    def _head_beside(self, position: int | None, owner: int) -> int:
+        """Return the MiB before the first extent of PVs that a striped volume counts, or (None) all that may lie anywhere in the vg.
+
+        None where they are counted already.
+        """
+        group = self._schema.spaces[owner]
+        carrier = None if owner in self._heads else self._head_carrier(group)
+        return 0 if owner in self._heads or carrier not in (None, position) else overhead.pv_head(self._encrypted(group))
 
     def _head_carrier(self, group: Space) -> int | None:
         """Return the striped volume that is on every PV that its vg may have, and counts what these keep for themselves, once for all."""

@@ -184,6 +184,8 @@ class Problem:
     """Of spaces that may not use all disks: the name, and what says so, as the user wrote it."""
     warnings: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
+    heads: tuple[tuple[int, int], ...] = ()
+    """Of vgs (positions in Schema.spaces) the MiB that were taken off their areas for what each PV keeps for itself."""
     drives: tuple[int, ...] = ()
     """By disk, where disks share a drive: the first disk of that drive. Empty where every disk is a drive of its own."""
 
