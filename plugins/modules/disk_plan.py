@@ -164,6 +164,18 @@ options:
             its extent size.
         type: raw
         default: 4
+      stripes:
+        description:
+          - On how many disks of its V(vg) an V(lv) lies in equal parts, so that they work at the same time. It takes the same room on
+            each, and LVM is told on which disks. V(1) is a linear volume. With any disk of it the volume is lost.
+          - A volume that is there is never made anew for this. Without it, one that is there stays as it is, and a new one is linear.
+          - Not with O(schema[].min_size), O(schema[].max_size) or O(schema[].max_pvs) of its V(vg), and not in a V(vg) on arrays.
+        type: int
+      stripe_size:
+        description:
+          - How much of an V(lv) with O(schema[].stripes) is on one disk before the next one begins, a power of two from 4 KiB to the size
+            of an extent, such as V(64 KiB), which is LVM's default. A number is MiB.
+        type: raw
       level:
         description:
           - The level of a V(raid), for which it is required.

@@ -16,7 +16,7 @@ EXAMPLES, DRAWN = read()
 
 
 def test_the_guide_has_its_examples() -> None:
-    assert len(EXAMPLES) == 25
+    assert len(EXAMPLES) == 26
     assert len(DRAWN) == 12
 
 

@@ -76,6 +76,9 @@ WRITTEN: dict[str, list[Plain]] = {
     "extents of LVM": [
         plan({"id": "os", "type": "vg", "contains": ["root"], "extent_size": 32}, {**DATA, "id": "root", "type": "lv", "size": 1024})
     ],
+    "stripes of LVM": [
+        plan({"id": "os", "type": "vg", "contains": ["root"]}, {**DATA, "id": "root", "type": "lv", "stripes": 2, "size": 1024}, disks=2)
+    ],
     "thin pools of LVM": [
         plan(
             {"id": "os", "type": "vg", "contains": ["pool"]},

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from .._storage.cache import name_of
 from .._storage.lvm import UNFINISHED, parse_report
@@ -27,9 +29,13 @@ _LOGICAL_COMMAND = (
     "lvs",
     "--all",
     *_REPORT,
-    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode",
+    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode,"
+    "stripes,stripe_size,seg_pe_ranges",
 )
 _IDENTITY_OF_PHYSICAL, _IDENTITY_OF_LOGICAL = "pv_name,pv_uuid,vg_name,vg_uuid", "vg_name,vg_uuid,lv_name,lv_uuid"
+
+
+_RANGE = re.compile(r"(/\S+):([0-9]{1,12})-([0-9]{1,12})")
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,8 @@ class LogicalVolume:
     """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it.
 
     One in a thin pool has its name as `pool`. A thin pool itself has a `chunk`, and `metadata` in addition to its size for data.
-    `cache` is the name of what one is cached by, `mode` how.
+    `cache` is the name of what one is cached by, `mode` how. `stripes` are the numbers of stripes that its segments have, none where that
+    is not known, `stripe_size` is that of the last segment. `extents` are how many it has on each physical volume, by the device's name.
     """
 
     group: str
@@ -75,6 +82,9 @@ class LogicalVolume:
     chunk: int = 0
     cache: str = ""
     mode: str = ""
+    stripes: tuple[int, ...] = ()
+    stripe_size: int = 0
+    extents: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def unfinished(self) -> bool:
@@ -92,7 +102,10 @@ class LogicalVolume:
         named = {"name": self.name, "vgname": self.group, "size": self.size // MIB}
         if self.is_pool:
             return {**named, "metadata_size": self.metadata // MIB, "chunk_size": self.chunk // KIB}
-        return {**named, "pool": self.pool} if self.pool else named
+        if self.pool:
+            return {**named, "pool": self.pool}
+        striped = {"stripes": self.stripes[0]} if len(self.stripes) == 1 and self.stripes[0] > 1 else {}
+        return {**named, **striped, **({"stripe_size": self.stripe_size // KIB} if striped and self.stripe_size else {})}
 
 
 @dataclass(frozen=True)
@@ -137,11 +150,29 @@ def read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[
     )
     # There is a row for every segment.
     volumes = {row["lv_uuid"]: row for row in logical}.values()
+    segments: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in logical:
+        segments.setdefault((row["vg_uuid"], row["lv_name"].strip("[]")), []).append(row)
     return (
         tuple(_physical(host, tree, row) for row in physical if row["pv_uuid"]),
-        tuple(_logical(row) for row in volumes if not row["lv_name"].startswith("[")),
+        tuple(_segmented(host, tree, _logical(row), segments) for row in volumes if not row["lv_name"].startswith("[")),
         {row["vg_uuid"]: _number(row, "lv_size") for row in volumes if row["lv_name"].endswith("_pmspare]")},
     )
+
+
+def _segmented(
+    host: Host, tree: Tree, volume: LogicalVolume, segments: Mapping[tuple[str, str], Sequence[dict[str, str]]]
+) -> LogicalVolume:
+    """Return a volume with what its segments say: where it is cached, those of what is cached."""
+    cached = segments.get((volume.group_uuid, f"{volume.name}_corig")) if volume.cache else None
+    rows = cached or segments[volume.group_uuid, volume.name]
+    extents: dict[str, int] = {}
+    for node, first, last in (match.groups() for row in rows for match in _RANGE.finditer(row.get("seg_pe_ranges") or "")):
+        device = tree.by_node(host.resolve(node) or node)
+        if device is not None:
+            extents[device.name] = extents.get(device.name, 0) + int(last) - int(first) + 1
+    stripes = tuple(sorted({_number(row, "stripes") for row in rows} - {0}))
+    return replace(volume, stripes=stripes, stripe_size=_number(rows[-1], "stripe_size"), extents=extents)
 
 
 def _rows(outcome: t.Optional[Outcome], kind: str, needed: str) -> list[dict[str, str]]:

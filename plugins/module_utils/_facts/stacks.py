@@ -63,11 +63,13 @@ class LogicalVolume:
     mapper_path: str
     hidden: bool
     on: tuple[str, ...]
+    stripes: int = 0
+    """In how many stripes its segments lie, 0 where they differ in that, or are of other kinds."""
 
     @property
     def details(self) -> dict[str, t.Any]:
-        """What facts tell of it beside what they tell of every device."""
-        return {}
+        """What facts tell of it beside what they tell of every device: in how many stripes it lies, if that is more than one."""
+        return {"stripes": self.stripes} if self.stripes > 1 else {}
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
     for row in parse_report(text, "lv", LOGICAL_VOLUMES_COMMAND[-1]):
         on = (place for column in _PLACES for place in _devices(row[column]))
         known = volumes.get(row["lv_uuid"])
+        stripes = len(_devices(row["devices"])) if row["lv_layout"] in ("linear", "striped") else 0
         volumes[row["lv_uuid"]] = LogicalVolume(
             group=row["vg_name"],
             group_uuid=row["vg_uuid"],
@@ -153,6 +156,7 @@ def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
             mapper_path=row["lv_dm_path"],
             hidden=row["lv_name"].startswith("["),
             on=tuple(dict.fromkeys((*(known.on if known else ()), *on))),
+            stripes=stripes if known is None or known.stripes == stripes else 0,
         )
     return tuple(volumes.values())
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import enum
 import re
 import typing as t
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from .._facts.present import LogicalVolume, Present, VolumeGroup
 from .._facts.tree import Device
 from .._schema.model import DesiredCache, DesiredGroup, DesiredPool, DesiredVolume, Layout
-from .._steps.lvm import ActivateGroup, CreateLogicalVolume, ExtendLogicalVolume
+from .._steps.lvm import ActivateGroup, CreateLogicalVolume, CreateStripedVolume, ExtendLogicalVolume, ExtendStripedVolume
 from .._steps.step import Step
 from .._steps.thin import CreateThinVolume
 from .._storage.filesystems import FILESYSTEMS, SWAP
-from .._storage.lvm import CLEARED, UNFINISHED
+from .._storage.lvm import CLEARED, UNFINISHED, stripe_segments
 from .._storage.thin import metadata_of
-from .._storage.units import MIB, in_mib
+from .._storage.units import KIB, MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
 from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unused_below
 from .stack import Action, Stack
@@ -64,13 +64,21 @@ class VolumePlan:
     def making(self, extent: int, node: Callable[[str], str]) -> Step:
         """Return the step that makes it; `node` gives the node of a desired device."""
         desired, size = self.desired, size_of(self.desired, extent)
+        if desired.is_striped:
+            on = tuple(node(device) for device in desired.devices)
+            return CreateStripedVolume(desired.group, desired.name, size, desired.device, desired.stripes, desired.stripe_size, on)
         if desired.pool:
             return CreateThinVolume(desired.group, desired.name, desired.pool, size, desired.device)
         return CreateLogicalVolume(desired.group, desired.name, size, desired.device)
 
     def growing(self, extent: int, before: int, node: Callable[[str], str]) -> Step:
         """Return the step that makes one of `before` bytes larger; `node` as in `making`."""
-        return ExtendLogicalVolume(self.desired.group, self.desired.name, size_of(self.desired, extent), before)
+        desired, size = self.desired, size_of(self.desired, extent)
+        if desired.is_striped:
+            on = tuple(node(device) for device in desired.devices)
+            stripe_size = desired.stripe_size or (self.present.stripe_size if self.present is not None else 0)
+            return ExtendStripedVolume(desired.group, desired.name, size, before, desired.stripes, stripe_size, on)
+        return ExtendLogicalVolume(desired.group, desired.name, size, before)
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,8 @@ class GroupPlan:
     given_up: tuple[str, ...] = ()
     pools: tuple[PoolPlan, ...] = ()
     caches: tuple[CachePlan, ...] = ()
+    there: Mapping[str, str] = field(default_factory=dict)
+    """The names of the devices of present physical volumes, by those of the layout."""
     leftovers: tuple[LogicalVolume, ...] = ()
     """What of a thin pool LVM had begun when a run was cut off; it is among those that are removed."""
 
@@ -127,8 +137,11 @@ class GroupPlan:
         """Return pools, and volumes that stay or are made, in the order in which they give and take room."""
         kept = [volume for volume in self.volumes if volume.action is VolumeAction.KEEP]
         shrinking = [volume for volume in kept if volume.shrinks(extent)]
+        growing = [volume for volume in kept if volume not in shrinking]
         made = [volume for volume in self.volumes if volume.action in _MADE]
-        return (*self.pools, *shrinking, *(volume for volume in kept if volume not in shrinking), *made)
+        # What needs room on several physical volumes at once comes before what may lie anywhere.
+        first = [volume for volume in (*growing, *made) if volume.desired.is_striped]
+        return (*shrinking, *first, *self.pools, *(volume for volume in (*growing, *made) if volume not in first))
 
     @property
     def plans(self) -> tuple[t.Union[VolumePlan, PoolPlan], ...]:
@@ -173,7 +186,9 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     listed |= {cache.desired.name for cache in caches}
     leftovers = tuple(volume for volume in known.volumes if volume.name not in listed and _is_leftover(present, volume, known, pools))
     unlisted = (*(volume for volume in unlisted if volume.name not in listed and volume not in leftovers), *leftovers)
-    plan = GroupPlan(group, known, new, volumes, pools=pools, caches=caches, leftovers=leftovers)
+    looks = {device: look(layout, present, stack).device for device, stack in mine.items() if stack.action is not Action.BUILD}
+    names = {device: found.name for device, found in looks.items() if found is not None}
+    plan = GroupPlan(group, known, new, volumes, pools=pools, caches=caches, leftovers=leftovers, there=names)
     plan = replace(plan, removed=_without_pooled(unlisted, (*unlisted, *plan.replaced)))
     problems = tuple(_problems(plan, mine, len(there)))
     return replace(plan, problems=problems, given_up=_given_up(layout, present, plan, mine))
@@ -325,7 +340,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         return VolumePlan(desired, VolumeAction.CREATE)
     device = present.device_of(known)
     size = size_of(desired, group.extent_size)
-    same_size = known.size == size and _misplaced(desired, known) is None
+    same_size = known.size == size and _misplaced(desired, known) is None and _striped_otherwise(desired, known) is None
     filesystem = layout.filesystem_on(top_of(layout, desired.device))
     if known.unfinished:
         opening: t.Optional[Step] = None if device is not None and device.running else ActivateGroup(group.name)
@@ -344,6 +359,9 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
         action = VolumeAction.REPLACE if may_wipe and not keeps else VolumeAction.KEEP
         return VolumePlan(desired, action, known, device, problem=misplaced)
+    striped = _striped_otherwise(desired, known) or _uneven(desired, group.extent_size)
+    if striped is not None:
+        return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=striped)
     if device is None or not device.running:
         return VolumePlan(desired, VolumeAction.KEEP, known, device, ActivateGroup(group.name))
     found = look_at_volume(layout, present, desired.device, device)
@@ -372,6 +390,28 @@ def _misplaced(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:
         return None
     there, wanted = (f"in the thin pool {pool}" if pool else "in no thin pool" for pool in (known.pool, desired.pool))
     return f"{desired.group}/{desired.name} is {there}, but wanted {wanted}; volumes are not moved"
+
+
+def _striped_otherwise(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:
+    """Return what is other than desired in the stripes of a volume; it is never made again for that, as its data would be lost."""
+    if not desired.stripes or not known.stripes:
+        return None
+    advice = f"change the schema, or remove the volume (lvremove {desired.title}) if it may be lost"
+    if known.stripes != (desired.stripes,):
+        there = f"{'' if len(known.stripes) == 1 else 'segments of '}{' and '.join(map(str, known.stripes))}"
+        return f"{desired.title} has {there} stripes, but {desired.stripes} are wanted; {advice}"
+    if desired.stripe_size and known.stripe_size and desired.stripe_size != known.stripe_size:
+        sizes = f"{known.stripe_size // KIB} KiB, but {desired.stripe_size // KIB} KiB are wanted"
+        return f"{desired.title} has stripes of {sizes}; {advice}"
+    return None
+
+
+def _uneven(desired: DesiredVolume, extent: int) -> t.Optional[str]:
+    """Return why a volume cannot have its size in stripes where its group has been made with other extents than the schema has."""
+    each = desired.stripes * extent
+    if not desired.is_striped or size_of(desired, extent) % each == 0:
+        return None
+    return f"{desired.title} must be a multiple of {in_mib(each)}, an extent of {in_mib(extent)} for each of {desired.stripes} stripes"
 
 
 def _size_problem(layout: Layout, present: Present, desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
@@ -420,10 +460,36 @@ def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Ite
     needed += sum(_extents_of_pool(pool, extent) for pool in plan.pools) + _extents_of_spare(plan, extent)
     made = {cache.desired.device for cache in plan.caches if cache.makes}
     needed += sum(extents_of(layout, volume, extent) for volume in plan.desired.physical if volume.device in made)
+    yield from _check_parts(layout, plan, grown, made)
     if needed > room:
         room_words = f"room for {room} more extents of {in_mib(extent)}"
         short = in_mib((needed - room) * extent)
         yield f"the volume group {plan.desired.name} has {room_words}, but {needed} are needed: {short} too few"
+
+
+def _check_parts(layout: Layout, plan: GroupPlan, grown: Mapping[str, int], taken: Collection[str]) -> Iterator[str]:
+    """Give a refusal for striped volumes for which LVM finds no room: their stripes are equal, and on as many physical volumes."""
+    known = plan.present
+    extent = known.extent_size if known is not None else plan.desired.extent
+    new = [volume for volume in plan.desired.physical if volume.device in plan.new and volume.device not in taken]
+    room = {volume.device: extents_of(layout, volume, extent) for volume in new}
+    names = {name: device for device, name in plan.there.items()}
+    for volume in known.physical if known is not None else ():
+        freed = sum(gone.extents.get(str(volume.device), 0) for gone in (*plan.removed, *plan.replaced))
+        device = names.get(str(volume.device), str(volume.device))
+        room[device] = (volume.free + grown.get(device, 0)) // extent + freed
+    for each in plan.in_turn(extent):
+        if not isinstance(each, VolumePlan) or not each.desired.is_striped:
+            continue
+        desired = each.desired
+        parts = -(-_extents_needed(each, extent) // desired.stripes)
+        segments = stripe_segments(room, desired.stripes, parts, desired.devices)
+        if segments is None:
+            says = f"has {desired.stripes} stripes and needs room for {parts} extents of {in_mib(extent)} on as many physical volumes"
+            able = ", ".join(f"{device} for {extents}" for device, extents in room.items())
+            yield f"{desired.title} {says}; those of {desired.group} have room for fewer ({able})"
+        for devices, extents in segments or ():
+            room.update({device: room[device] - extents for device in devices})
 
 
 def _extents_needed(volume: VolumePlan, extent: int) -> int:

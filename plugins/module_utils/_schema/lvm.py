@@ -16,11 +16,11 @@ from .._data.containers import Row, Table
 from .._data.kinds import Whole, Word
 from .._storage import names, thin
 from .._storage.cache import MODES, WRITETHROUGH
-from .._storage.lvm import EXTENT, LARGEST_EXTENT, is_extent, mapper_node
+from .._storage.lvm import EXTENT, LARGEST_EXTENT, LEAST_STRIPE, MOST_STRIPES, is_extent, is_stripe, mapper_node, stripe_options
 from .._storage.thin import LARGEST_CHUNK, LEAST_CHUNK, LEAST_METADATA
-from .._storage.units import MIB
+from .._storage.units import KIB, MIB
 from .entry import Entry, Found, doubles
-from .kinds import DEVICES, KEPT, NODE, NODE_IF_ANY, Amount, Named
+from .kinds import DEVICES, KEPT, NODE, NODE_IF_ANY, NODES, Amount, Named
 
 _LVM_NAME = Named(names.why_no_lvm_name)
 PHYSICAL_VOLUME = Table(
@@ -60,6 +60,9 @@ VOLUME = Table(
         Row("size", Amount(1), "Its size; in a thin pool, the size that it shows.", required=True),
         Row("pool", Named(names.why_no_lvm_name, filled=False), "The thin pool that it is in."),
         Row("device", NODE_IF_ANY, "Its device node."),
+        Row("stripes", Whole(1, MOST_STRIPES), "In how many stripes it is made, each on a physical volume of its own; 1 is linear."),
+        Row("stripe_size", Whole(LEAST_STRIPE), "KiB of a stripe before the next begins, a power of two.", default=0),
+        Row("devices", NODES, "The physical volumes for its stripes, if there is room; by default those with most room.", default=()),
         *KEPT,
     ],
 )
@@ -152,6 +155,12 @@ class DesiredVolume:
     may_shrink: bool = False
     pool: str = ""
     space: str = ""
+    stripes: int = 0
+    """In how many stripes it is made, 1 is linear; 0 leaves one that is there as it is, and is linear for another."""
+    stripe_size: int = 0
+    """0 for LVM's default."""
+    devices: tuple[str, ...] = ()
+    """The physical volumes for its stripes."""
 
     @property
     def device(self) -> str:
@@ -166,7 +175,12 @@ class DesiredVolume:
     @property
     def options(self) -> tuple[str, ...]:
         """What lvcreate is given beside its name, its size and its pool."""
-        return ()
+        return stripe_options(self.stripes, self.stripe_size) if self.is_striped else ()
+
+    @property
+    def is_striped(self) -> bool:
+        """Whether it is made in several stripes."""
+        return self.stripes > 1
 
 
 def physical_volume_of(item: Entry) -> DesiredPhysicalVolume:
@@ -206,7 +220,18 @@ def cache_of(item: Entry) -> DesiredCache:
 def volume_of(item: Entry, aliases: dict[str, str]) -> DesiredVolume:
     """Return a volume; `aliases` gets the other names of its device."""
     group, name, size = item["vgname"], item["name"], item["size"] * MIB
-    volume = DesiredVolume(item.place, group, name, size, item["keep_data"], pool=item["pool"] or "", space=item.space)
+    stripes, stripe_size = item["stripes"] or 0, item["stripe_size"]
+    if item["stripe_size"] and not is_stripe(item["stripe_size"]) and item.is_right("stripe_size"):
+        item.mistake("stripe_size", f"must be a power of two from {LEAST_STRIPE} KiB on, not {item['stripe_size']}")
+    for key in ("stripe_size", "devices"):
+        if item[key] and stripes < 2:
+            item.mistake(key, "is for a volume in stripes; must stand beside stripes of 2 or more")
+    if stripes > 1 and item["pool"]:
+        item.mistake("stripes", "is not for a volume in a thin pool, which lies where the pool does")
+    if item["devices"] and len(set(item["devices"])) != stripes > 1:
+        item.mistake("devices", f"must be {stripes} physical volumes, as many as stripes, not {len(set(item['devices']))}")
+    striping = {"stripes": stripes, "stripe_size": stripe_size * KIB, "devices": item["devices"]}
+    volume = DesiredVolume(item.place, group, name, size, item["keep_data"], pool=item["pool"] or "", space=item.space, **striping)
     if item.is_right("name", "vgname"):
         item.mistake("name", names.why_no_mapper_node(volume.device))
     aliases.update(dict.fromkeys((f"/dev/{group}/{name}", item["device"] or volume.device), volume.device))
@@ -219,10 +244,29 @@ def check_references(groups: Sequence[DesiredGroup], pools: Sequence[DesiredPool
     for place, name in [(thing.place, thing.group) for thing in pools] + [(thing.place, thing.group) for thing in volumes]:
         if name not in known:
             yield f"{place}.vgname", f"there is no vg {name}; there are {', '.join(sorted(known)) or 'none'}"
+    yield from _check_stripes(groups, volumes)
     for volume in volumes:
         inside = sorted(pool.name for pool in pools if pool.group == volume.group)
         if volume.pool and volume.pool not in inside:
             yield f"{volume.place}.pool", f"there is no thin pool {volume.pool} in {volume.group}; there are {', '.join(inside) or 'none'}"
+
+
+def _check_stripes(groups: Sequence[DesiredGroup], volumes: Sequence[DesiredVolume]) -> Iterator[Found]:
+    by_name = {group.name: group for group in groups}
+    for volume in volumes:
+        group = by_name.get(volume.group)
+        if group is None or not volume.is_striped:
+            continue
+        if len(group.physical) < volume.stripes:
+            says = f"{volume.stripes} stripes need as many physical volumes, and {group.name} has {len(group.physical)}"
+            yield f"{volume.place}.stripes", says
+        for device in volume.devices:
+            if device not in group.devices:
+                yield f"{volume.place}.devices", f"{device} is not one of the pvnames of {group.name}"
+        each = volume.stripes * group.extent
+        if volume.size % each:
+            what = f"{volume.stripes} extents of {group.extent // MIB} MiB, one for each stripe"
+            yield f"{volume.place}.size", f"must be a multiple of {each // MIB} MiB ({what}), not {volume.size // MIB}"
 
 
 def check_caches(

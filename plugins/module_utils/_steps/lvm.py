@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import abc
 import typing as t
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .._facts.present import Present
-from .._storage.lvm import CLEARED, EXTENT, UNFINISHED, mapper_node, parse_report
-from .._storage.units import MIB, in_mib
+from .._storage.lvm import CLEARED, EXTENT, UNFINISHED, mapper_node, parse_report, stripe_options, stripe_segments
+from .._storage.units import KIB, MIB, in_mib
 from .filesystem import shrink_filesystem, tools_to_shrink
 from .machine import Machine, StepFailed
 from .needs import DEVICE_MAPPER, Ability, Tool
@@ -307,6 +307,99 @@ class CreateLogicalVolume(NewVolumeStep):
         # LVM has waited for udev to make the node.
         machine.wait_for([self.device])
         check_size(machine, self.device, self.size)
+
+
+class _StripedStep(VolumeStep):
+    """A step that takes room for a striped volume, on the nodes of physical volumes that are wanted, where all of them have it."""
+
+    size: int
+    stripes: int
+    stripe_size: int
+    on: tuple[str, ...]
+
+    @property
+    def says(self) -> str:
+        """See Described."""
+        of = f" of {self.stripe_size // KIB} KiB" if self.stripe_size else ""
+        return f"{super().says}, in {self.stripes} stripes{of}" + (f" on {', '.join(self.on)}" if self.on else "")
+
+    def take_room(self, machine: Machine, before: int, create: Sequence[str] = ()) -> None:
+        """Let the volume grow from `before` bytes, by a command that makes it at first where it has none, and see what it has become.
+
+        Each segment names its physical volumes: LVM takes the first ones that it finds.
+        """
+        rows = [row for row in report(machine, "pv", "pv_name,pv_free,vg_name,vg_extent_size") if row["vg_name"] == self.group]
+        extent = int(rows[0]["vg_extent_size"]) if rows else 1
+        room = {row["pv_name"]: int(row["pv_free"]) // extent for row in rows}
+        asked = {machine.resolve(node) for node in self.on}
+        wanted = [node for node in room if machine.resolve(node) in asked]
+        segments = stripe_segments(room, self.stripes, (self.size - before) // extent // self.stripes, wanted)
+        if segments is None:
+            raise StepFailed(f"{self.group} has no room for {self.path} in {self.stripes} stripes, on as many physical volumes")
+        size, options = before, stripe_options(self.stripes, self.stripe_size)
+        for nodes, extents in segments:
+            size += extents * extent * self.stripes
+            program, *rest = ("lvextend", self.path) if before else ("lvcreate", *create)
+            machine.change([program, "--yes", "--quiet", *options, f"--size={size}b", *rest, *nodes])
+            before = size
+        found = report(machine, "lv", "lv_size,stripes", "--segments", self.path)
+        kinds = sorted({int(row["stripes"]) for row in found})
+        if kinds != [self.stripes] or int(found[0]["lv_size"]) < self.size:
+            says = f"{self.path} has {found[0]['lv_size']} bytes in segments of {', '.join(map(str, kinds))} stripes"
+            raise StepFailed(f"{says}, not {self.size} in {self.stripes}")
+
+
+@dataclass(frozen=True)
+class CreateStripedVolume(_StripedStep, NewVolumeStep):
+    """Make a striped logical volume as CreateLogicalVolume makes a linear one; `stripe_size` 0 is LVM's default."""
+
+    group: str
+    name: str
+    size: int
+    device: str
+    stripes: int
+    stripe_size: int
+    on: tuple[str, ...]
+
+    words: t.ClassVar[str] = CreateLogicalVolume.words
+
+    def abilities(self) -> tuple[Ability, ...]:
+        """See Step."""
+        return (DEVICE_MAPPER,)
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        return {**picture, self.device: volume_piece(self.group, self.name, self.size, members_of(picture, self.group))}
+
+    def run(self, machine: Machine) -> None:
+        """Make the volume, without the previous contents of its room."""
+        unseen = ["--wipesignatures", "y", "--zero", "y"]
+        self.take_room(machine, 0, [*unseen, "--addtag", UNFINISHED, "--name", self.name, self.group])
+        machine.wait_for([self.device])
+        check_size(machine, self.device, self.size)
+
+
+@dataclass(frozen=True)
+class ExtendStripedVolume(_StripedStep, KeptVolumeStep):
+    """Grow a striped logical volume to `size` in as many stripes as it has, online; its filesystem grows by a step of its own."""
+
+    group: str
+    name: str
+    size: int
+    before: int
+    stripes: int
+    stripe_size: int
+    on: tuple[str, ...]
+
+    words: t.ClassVar[str] = "grow the logical volume {group}/{name} from {before} to {size}"
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        return changed(picture, self.node, size=self.size)
+
+    def run(self, machine: Machine) -> None:
+        """Grow the volume while it is in use."""
+        self.take_room(machine, self.before)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,17 @@
 
 from __future__ import annotations
 
+import typing as t
+from collections.abc import Collection, Mapping
+
 from .tool_output import as_rows, as_text, read_mapping, reads
 
 EXTENT = 4
 """LVM's default extent, in MiB."""
 LARGEST_EXTENT = 16 * 1024
+LEAST_STRIPE = 4
+"""KiB; LVM takes no smaller ones."""
+MOST_STRIPES = 128
 PV_HEAD = 1
 """MiB before the first extent of a PV (`pe_start` of a default `pvcreate`)."""
 
@@ -32,6 +38,40 @@ def pv_extents(size: int, head: int = PV_HEAD, extent: int = EXTENT) -> int:
 def is_extent(size: int) -> bool:
     """Return whether extents may have `size` MiB: LVM takes powers of two."""
     return 0 < size <= LARGEST_EXTENT and size & (size - 1) == 0
+
+
+def is_stripe(size: int) -> bool:
+    """Return whether stripes may have so many KiB: LVM takes powers of two, up to an extent."""
+    return size >= LEAST_STRIPE and size & (size - 1) == 0
+
+
+def stripe_options(stripes: int, size: int) -> tuple[str, ...]:
+    """Return the options of lvcreate and lvextend for stripes of so many bytes each; 0 for LVM's default."""
+    return (f"--stripes={stripes}", *([f"--stripesize={size // 1024}k"] if size else []))
+
+
+Room = t.TypeVar("Room")
+
+
+def stripe_segments(
+    room: Mapping[Room, int], stripes: int, extents: int, wanted: Collection[Room] = ()
+) -> t.Optional[list[tuple[tuple[Room, ...], int]]]:
+    """Return the physical volumes of each segment of a striped volume with so many extents in each stripe, and how many of these it has.
+
+    One segment on those that are wanted, if they have the room; else segment after segment, each on those with most room. None where
+    that does not suffice. LVM takes any room of physical volumes that its command names, as many as there are stripes.
+    """
+    left, found = dict(room), []
+    while extents:
+        fits = len(wanted) == stripes and all(left.get(volume, 0) >= extents for volume in wanted)
+        chosen = tuple(wanted if fits else sorted(left, key=lambda volume: -left[volume])[:stripes])
+        taken = min([extents, *(left[volume] for volume in chosen)])
+        if len(chosen) < stripes or taken <= 0:
+            return None
+        left.update({volume: left[volume] - taken for volume in chosen})
+        found.append((chosen, taken))
+        extents -= taken
+    return found
 
 
 def mapper_node(group: str, name: str) -> str:

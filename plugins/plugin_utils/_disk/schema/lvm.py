@@ -80,6 +80,22 @@ class _Chunk(Kind):
         }
 
 
+class _StripeSize(Kind):
+    """What is written to one disk before the next, in KiB."""
+
+    wanted = f"a power of two from {lvm.LEAST_STRIPE} KiB on, such as 64 KiB; a number without a unit is MiB"
+
+    def read(self, value: t.Any) -> int:
+        size = SpaceSize().read(value)
+        in_kib = size.number * 1024
+        if size.relative or in_kib.denominator != 1 or not lvm.is_stripe(int(in_kib)):
+            self.refuse(value)
+        return int(in_kib)
+
+    def json_schema(self) -> Json:
+        return {"anyOf": [{"type": "number", "minimum": lvm.LEAST_STRIPE / 1024}, {"type": "string", "pattern": SIZE_PATTERN}]}
+
+
 class _Metadata(Kind):
     """The room for what a thin pool remembers."""
 
@@ -110,10 +126,13 @@ POOL_ROWS = (
 GROUP_ROWS = (
     Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
     Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
+    Row("stripes", Whole(1, lvm.MOST_STRIPES), "On how many disks of its vg an lv lies in equal parts; 1 is linear, as is the default."),
+    Row("stripe_size", _StripeSize(), "How much of a striped lv is on one disk before the next one begins; by default 64 KiB."),
 )
 KEYS: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("overcommit", "metadata_size", "chunk_size"), frozenset({SpaceType.THIN_POOL})),
     **dict.fromkeys(("max_pvs", "extent_size"), frozenset({SpaceType.VOLUME_GROUP})),
+    **dict.fromkeys(("stripes", "stripe_size"), frozenset({SpaceType.LOGICAL_VOLUME})),
 }
 CACHE_KEYS: Mapping[str, frozenset[SpaceType]] = dict.fromkeys(("cache_of", "cache_mode"), frozenset({SpaceType.PARTITION, SpaceType.RAID}))
 """The types that keys make sense for."""
@@ -132,7 +151,8 @@ def check_kept(known: Sequence[Entry], groups: Mapping[str, str], mistakes: Mist
 
 
 def check_volumes(spaces: Sequence[Space], mistakes: Mistakes) -> None:
-    """Note thin pools whose volumes come to more than is allowed."""
+    """Note thin pools whose volumes come to more than is allowed, and stripes that there cannot be."""
+    _check_stripes(spaces, mistakes)
     for pool in spaces:
         inside = [space for space in spaces if space.thin_pool == pool.id]
         given_out = sum(space.min_size for space in inside)
@@ -142,6 +162,19 @@ def check_volumes(spaces: Sequence[Space], mistakes: Mistakes) -> None:
             allowed = f"{pool.overcommit:g} times its size" if pool.overcommit != 1 else "its size"
             says = f"{names} come to {given_out} MiB, more than {allowed} of {pool.max_size} MiB"
             mistakes.add(f"{pool.place}.contains", f"{says}; make it larger, or allow that with overcommit: {times:g}")
+
+
+def _check_stripes(spaces: Sequence[Space], mistakes: Mistakes) -> None:
+    groups = {space.id: space for space in spaces if space.type is SpaceType.VOLUME_GROUP}
+    for space in spaces:
+        group = groups.get(space.volume_group or "")
+        if space.stripe_size is not None and not space.is_striped:
+            mistakes.add(f"{space.place}.stripe_size", "says how large stripes are, so it needs stripes of 2 or more")
+        elif space.stripe_size is not None and group is not None and space.stripe_size > group.extent_size * 1024:
+            says = f"{space.stripe_size} KiB are more than an extent of {group.id}, which has {group.extent_size} MiB"
+            mistakes.add(f"{space.place}.stripe_size", says)
+        if space.stripes is not None and group is None and not mistakes.has(space.place):
+            mistakes.add(f"{space.place}.stripes", f"{space.id} is in no vg; only LVM makes stripes")
 
 
 def caches_of(known: Sequence[Entry], groups: Mapping[str, str], left_out: dict[str, str], mistakes: Mistakes) -> dict[str, str]:

@@ -62,6 +62,7 @@ class Volume:
     virtual: int = 0
     cache: str = ""
     mode: str = ""
+    stripes: int = 1
 
     @property
     def extents(self) -> int:
@@ -550,6 +551,12 @@ class SimulatedHost:
                 chunk=volume.chunk,
                 cache=volume.cache,
                 mode=volume.mode,
+                stripes=(volume.stripes,),
+                extents={
+                    physical[uuid][0].name: sum(count for own, _first, count in volume.segments if own == uuid)
+                    for uuid in dict.fromkeys(own for own, _first, _count in volume.segments)
+                    if uuid in physical
+                },
             )
             for group in groups.values()
             for volume in group.volumes

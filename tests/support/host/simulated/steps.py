@@ -23,9 +23,11 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import
     ActivateGroup,
     CreateLogicalVolume,
     CreatePhysicalVolume,
+    CreateStripedVolume,
     CreateVolumeGroup,
     DeactivateGroup,
     ExtendLogicalVolume,
+    ExtendStripedVolume,
     ExtendVolumeGroup,
     FinishLogicalVolumes,
     MarkCleared,
@@ -394,6 +396,35 @@ def _create_volume(host: SimulatedHost, step: CreateLogicalVolume) -> Pieces:
     host.media.zero(host.by_node(step.device), 0, 4096)
 
 
+def _allocate_striped(host: SimulatedHost, group: Group, step: CreateStripedVolume | ExtendStripedVolume, count: int) -> list[t.Any]:
+    """Equal parts on as many physical volumes, those that are asked for or those with most room; real ones could cut it in segments."""
+    _need(count % step.stripes == 0, f"{count} extents are not in {step.stripes} equal parts")
+    wanted = {host.by_node(node).name for node in step.on}
+    names = {uuid: block.name for uuid, (block, _group) in host.physical(host.blocks()).items()}
+    able = [uuid for uuid, _extents in group.physical if len(group.free(uuid)) >= count // step.stripes]
+    chosen = [uuid for uuid in able if names.get(uuid) in wanted]
+    chosen = chosen if len(chosen) == step.stripes else sorted(able, key=lambda uuid: -len(group.free(uuid)))[: step.stripes]
+    _need(len(chosen) == step.stripes, f"{group.name} lacks room for {step.stripes} stripes")
+    return [(uuid, extent, 1) for uuid in chosen for extent in group.free(uuid)[: count // step.stripes]]
+
+
+def _create_striped(host: SimulatedHost, step: CreateStripedVolume) -> Pieces:
+    group = _group(host, step.group)
+    _need(all(volume.name != step.name for volume in group.volumes), f"there is a volume {step.name}")
+    segments = tuple(_allocate_striped(host, group, step, step.size // EXTENT))
+    yield from _commit(host, _with_volume(group, Volume(step.name, new_uuid(), (UNFINISHED,), segments, stripes=step.stripes)))
+    host.active.add(group.uuid)
+    host.media.wipe(host.by_node(step.device))
+    host.media.zero(host.by_node(step.device), 0, 4096)
+
+
+def _extend_striped(host: SimulatedHost, step: ExtendStripedVolume) -> Pieces:
+    group, volume = _group(host, step.group), _volume(host, step.group, step.name)
+    _need(volume.stripes == step.stripes, f"{step.name} has {volume.stripes} stripes")
+    more = _allocate_striped(host, group, step, step.size // EXTENT - volume.extents)
+    yield from _commit(host, _with_volume(group, replace(volume, segments=(*volume.segments, *more))))
+
+
 SPARE = "[lvol0_pmspare]"
 
 
@@ -719,6 +750,8 @@ _PERFORMERS: dict[type[Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
     ExtendVolumeGroup: _extend_group,
     RewriteGroup: _rewrite_group,
     CreateLogicalVolume: _create_volume,
+    CreateStripedVolume: _create_striped,
+    ExtendStripedVolume: _extend_striped,
     CreateThinPool: _create_pool,
     ExtendPoolMetadata: _extend_metadata,
     CreateThinVolume: _create_thin_volume,

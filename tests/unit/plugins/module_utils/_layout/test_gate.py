@@ -67,7 +67,15 @@ NOTHING = Given(frozenset(), frozenset())
 
 # They make something in room that nobody has, or work on groups and pools that are judged by their devices.
 REACHING_NOTHING = {
-    *("RewriteGroup", "ActivateGroup", "CreateLogicalVolume", "CreateThinPool", "CreateThinVolume", "CreateCacheVolume"),
+    *(
+        "RewriteGroup",
+        "ActivateGroup",
+        "CreateLogicalVolume",
+        "CreateStripedVolume",
+        "CreateThinPool",
+        "CreateThinVolume",
+        "CreateCacheVolume",
+    ),
     *("ShrinkZpool", "CreateDataset", "SetProperties", "ExportZpool"),
 }
 

@@ -21,7 +21,10 @@ from ansible_collections.bareon.allocator.tests.support.host.recorded_host impor
 MIB = 1024**2
 REPORT = "--config devices/use_devicesfile=0 --readonly --reportformat json --units b --nosuffix --options"
 PVS = f"pvs {REPORT} pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size"
-COLUMNS = "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode"
+COLUMNS = (
+    "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode,"
+    "stripes,stripe_size,seg_pe_ranges"
+)
 LVS = f"lvs --all {REPORT} {COLUMNS}"
 SDA = "/dev/sda"
 DUMPE2FS = "Filesystem volume name:   x\nBlock count:              256000\nFirst block:              0\nBlock size:               4096\n"
@@ -112,6 +115,25 @@ def test_thin_pools_are_read_with_their_metadata_and_what_is_in_them():
     found = group.volume("tp")
     assert (found.metadata, found.chunk, group.spare) == (8 * MIB, 64 * 1024, 8 * MIB)
     assert [volume.name for volume in present.volumes_in(found)] == ["th"]
+
+
+def test_stripes_are_read_of_all_segments_of_a_volume_and_of_what_a_cache_is_of():
+    def row(name, stripes, ranges, **more):
+        known = {"vg_name": "vg0", "vg_uuid": "vg-uuid", "lv_name": name, "lv_uuid": f"uuid-of-{name}", "lv_size": "12582912"}
+        empty = {"lv_tags": "", "lv_layout": "striped", "pool_lv": "", "lv_metadata_size": "", "chunk_size": "0", "cache_mode": ""}
+        return {**known, **empty, "stripes": stripes, "stripe_size": "65536", "seg_pe_ranges": ranges, **more}
+
+    rows = [row("wide", "2", "/dev/sda2:0-9 /dev/sdb2:0-9"), row("wide", "2", "/dev/sda2:20-21 /dev/sdb2:20-21")]
+    rows += [row("mixed", "2", "/dev/sda2:30-30 /dev/sdb2:30-30"), row("mixed", "1", "/dev/sda2:31-33")]
+    rows += [row("warm", "1", "warm_corig:0-1", lv_layout="cache", pool_lv="[fast_cvol]", cache_mode="writeback")]
+    rows += [row("[warm_corig]", "2", "/dev/sda2:40-40 /dev/sdb2:40-40")]
+    (group,) = read_present(machine().with_command(LVS, report("lv", *rows)), layout(SDA)).groups()
+    wide, mixed, warm = (group.volume(name) for name in ("wide", "mixed", "warm"))
+    assert (wide.stripes, wide.stripe_size, dict(wide.extents)) == ((2,), 64 * 1024, {"sda2": 12, "sdb2": 12})
+    assert (mixed.stripes, dict(mixed.extents)) == ((1, 2), {"sda2": 4, "sdb2": 1})
+    assert warm.stripes == (2,)
+    assert wide.entry == {"name": "wide", "vgname": "vg0", "size": 12, "stripes": 2, "stripe_size": 64}
+    assert "stripes" not in mixed.entry
 
 
 def test_what_is_in_a_thin_pool_does_not_count_as_being_on_its_parts():

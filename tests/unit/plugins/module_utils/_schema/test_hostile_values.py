@@ -91,6 +91,10 @@ EVERY_KEY: Plain = {
     "lvs": [
         {"name": "root", "vgname": "os", "size": 400, "device": "/dev/mapper/os-root", "keep_data": False, "space_id": "root"},
         {"name": "thin", "vgname": "os", "size": 400, "pool": "pool"},
+        {
+            **{"name": "wide", "vgname": "os", "size": 400, "stripes": 2, "stripe_size": 64},
+            "devices": [f"{ONE}-part2", f"{TWO}-part2"],
+        },
     ],
     "caches": [
         {

@@ -20,9 +20,11 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks impor
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import (
     CreateLogicalVolume,
     CreatePhysicalVolume,
+    CreateStripedVolume,
     CreateVolumeGroup,
     DeactivateGroup,
     ExtendLogicalVolume,
+    ExtendStripedVolume,
     ExtendVolumeGroup,
     FinishLogicalVolumes,
     MarkCleared,
@@ -256,6 +258,53 @@ def test_a_volume_is_made_unfinished_unseen_and_finished_at_last():
     ]
     with pytest.raises(StepFailed, match="8388608 bytes instead of 9437184"):
         CreateLogicalVolume("os", "a-b", 9 * MIB, "/dev/mapper/os-a--b").run(machine)
+
+
+def striped_answers(free, stripes, size):
+    """What LVM says of two physical volumes in the group, one of another group, and of the segments of a volume."""
+    volumes = [{"pv_name": node, "pv_free": str(room), "vg_name": "os", "vg_extent_size": str(4 * MIB)} for node, room in free.items()]
+    volumes.append({"pv_name": "/dev/sdz1", "pv_free": "99999999999", "vg_name": "other", "vg_extent_size": str(4 * MIB)})
+    segments = [{"lv_size": str(size), "stripes": str(count)} for count in stripes]
+    return {
+        f"pvs {COLUMNS} pv_name,pv_free,vg_name,vg_extent_size": json.dumps({"report": [{"pv": volumes}]}),
+        f"lvs {COLUMNS} lv_size,stripes --segments os/wide": json.dumps({"report": [{"lv": segments}]}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("room", "commands"),
+    [
+        ((80, 80, 99), ["lvcreate SIZE=640 /dev/sda1 /dev/sdb1"]),
+        ((79, 80, 99), ["lvcreate SIZE=640 /dev/sdc1 /dev/sdb1"]),
+        ((40, 70, 90), ["lvcreate SIZE=560 /dev/sdc1 /dev/sdb1", "lvextend SIZE=640 /dev/sda1 /dev/sdc1"]),
+    ],
+)
+def test_a_striped_volume_is_made_where_it_is_wanted_or_segment_after_segment(room, commands):
+    free = {f"/dev/sd{letter}1": extents * 4 * MIB for letter, extents in zip("abc", room)}
+    machine = RecordingMachine(striped_answers(free, [2], 640 * MIB), {"/sys/class/block/os-wide/size": str(640 * MIB // 512)})
+    CreateStripedVolume("os", "wide", 640 * MIB, "/dev/mapper/os-wide", 2, 128 * 1024, ("/dev/sda1", "/dev/sdb1")).run(machine)
+    made = [command for command in machine.commands if command.startswith(("lvcreate", "lvextend"))]
+    assert all("--stripes=2 --stripesize=128k" in command for command in made)
+    assert "--wipesignatures y --zero y --addtag bareon.unfinished --name wide os" in made[0]
+    short = [f"{command.split()[0]} {' '.join(_size_and_nodes(command))}" for command in made]
+    assert short == commands
+
+
+def _size_and_nodes(command):
+    size = next(word for word in command.split() if word.startswith("--size="))
+    return [f"SIZE={int(size[7:-1]) // MIB}", *(word for word in command.split() if word.startswith("/dev/"))]
+
+
+def test_a_striped_volume_grows_in_its_stripes_and_nothing_else_is_taken_for_it():
+    free = {"/dev/sda1": 40 * MIB, "/dev/sdb1": 40 * MIB}
+    step = ExtendStripedVolume("os", "wide", 80 * MIB, 40 * MIB, 2, 0, ("/dev/sda1", "/dev/sdb1"))
+    machine = RecordingMachine(striped_answers(free, [2, 2], 80 * MIB))
+    step.run(machine)
+    assert "lvextend --yes --quiet --stripes=2 --size=83886080b os/wide /dev/sda1 /dev/sdb1" in machine.commands
+    with pytest.raises(StepFailed, match="segments of 1, 2 stripes"):
+        step.run(RecordingMachine(striped_answers(free, [2, 1], 80 * MIB)))
+    with pytest.raises(StepFailed, match="no room"):
+        step.run(RecordingMachine(striped_answers({"/dev/sda1": 40 * MIB, "/dev/sdb1": 4 * MIB}, [2], 80 * MIB)))
 
 
 def test_a_thin_pool_and_what_is_in_it_are_made_unfinished():
