@@ -496,7 +496,7 @@ options:
       - Whether every partition that is on the disks stays where it is, with its data, also those that no space names. Each is in the plan
         as a space C(kept_NAME) with C(keep_data), so that M(bareon.allocator.disk_layout) keeps it even if C(wipe) names its disk.
       - Disks that have something on them and no partition table, and disks with a table of another type than GPT, are left out.
-      - To give a new system the room beside another one, such as Windows, make the room free first; partitions are never made smaller.
+      - To give a new system the room next to another one, such as Windows, make the room free first; partitions are never made smaller.
     type: bool
     default: false
   eligible:

@@ -137,7 +137,7 @@ options:
       - How long the consumer has it, from now on, such as V(90m), V(2h) or V(7d), with C(s), C(m), C(h), C(d) or C(w); or a date, such as
         V(2030-12-31) or V(2030-12-31T18:00:00Z), which is in UTC unless it names a zone; or V(none) for no end.
       - Given again, it counts from then. By default the end stays as it was, and a new consumer has none.
-      - A consumer whose lease has ended holds nothing, and no daemon is needed for that. Its room counts as free, and who needs it takes it
+      - A consumer whose lease has ended holds nothing, and no daemon is needed for that. Its room counts as free, and other claims take it
         in the same transaction; RV(ended) says whose it was. Until then the consumer gets it back by claiming again.
       - The clock is that of the database.
     type: str

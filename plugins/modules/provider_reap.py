@@ -14,8 +14,8 @@ short_description: Release claims whose lease has ended
 version_added: 1.0.0
 description:
   - Releases every consumer whose O(bareon.allocator.provider_allocation#module:lease) has ended, and says whose it was.
-  - Nobody has to run it. A claim whose lease has ended holds nothing, and who needs its room takes it in the same transaction. This module
-    tidies the ledger, and tells people what has ended.
+  - Nobody has to run it. A claim whose lease has ended holds nothing, and other claims take its room in their own transaction. This module
+    tidies the ledger, and reports what has ended.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -33,7 +33,7 @@ EXAMPLES = r"""
   bareon.allocator.provider_reap:
   register: reaped
 
-- name: Tell whose it was
+- name: Report the owners
   ansible.builtin.debug:
     msg: "{{ item.name }} of {{ item.project }} ended at {{ item.expires_at }}"
   loop: "{{ reaped.ended }}"

@@ -61,7 +61,7 @@ def preparing_steps(schema: Schema, tool: InitramfsTool) -> Iterator[BootStep]:
         lines = "\n".join([_DRACUT_LINES, *map(_dracut_line, _devices_of_root(schema))])
         yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, lines)
     if tool == UPDATE_INITRAMFS and schema.get("mds"):
-        yield write_step("have a start open what is on arrays that lack a member", _ARRAYS_FILE, _ARRAYS_SCRIPT, "755")
+        yield write_step("let degraded arrays start at boot", _ARRAYS_FILE, _ARRAYS_SCRIPT, "755")
 
 
 def _dracut_line(device: str) -> str:

@@ -111,7 +111,7 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], an
         if not opened:
             return _checked(report, plan)
     return replace(
-        report, pending=plan.steps, problem="Opening what is on the disks did not come to an end; everything is left as it is now"
+        report, pending=plan.steps, problem=f"Gave up after {_MOST_OPENINGS} rounds of opening devices; everything is left as it is now"
     )
 
 

@@ -110,7 +110,7 @@ def is_left_out(name: str) -> bool:
 def is_own_wwn(wwn: str) -> bool:
     """Return whether a world wide name can be that of one disk alone.
 
-    Makers who have none write zeros or a counter, and the kernel has a list of such devices.
+    Makers that have none write zeros or a counter, and the kernel has a list of such devices.
     """
     found = re.fullmatch(r"(?:0x|naa\.|eui\.|uuid\.|nvme\.)?([0-9a-f]+)", wwn.strip().lower().replace("-", ""))
     digits = found[1] if found else ""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is on disks before planning: whether a plan made it, what it is called, and which names are likely misspellings of it."""
+"""Contents of disks before planning: whether a plan made them, their names, and likely misspellings of these."""
 
 from __future__ import annotations
 

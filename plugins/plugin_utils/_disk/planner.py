@@ -478,8 +478,7 @@ def _at_risk(solved: _Solved) -> list[str]:
     """Return warnings about caches that hold the only copy of what was written, on one disk."""
     made = {piece.space for piece in solved.allocation.pieces if piece.size > 0}
     return [
-        f"{space.id}: with writeback what is written to {space.cache_of} is at first on this one disk only, and lost with it; "
-        "mirror: required puts it on two"
+        f"{space.id}: with writeback, unflushed writes to {space.cache_of} are lost if this disk fails; mirror: required puts it on two"
         for at, space in enumerate(solved.schema.spaces)
         if space.cache_of is not None and space.cache_mode == WRITEBACK and at in made and not _is_mirrored(space)
     ]

@@ -169,7 +169,7 @@ def _size(space: Plain) -> str:
         least += ", at most by RAM"
     elif most:
         least = f"{_mib(space['min_size'])} to {most}" if "min_size" in space else f"up to {most}"
-    return (least or "what is there") + (f", weight {space['weight']}" if "weight" in space else "")
+    return (least or "by its contents") + (f", weight {space['weight']}" if "weight" in space else "")
 
 
 def _mib(size: object) -> str:

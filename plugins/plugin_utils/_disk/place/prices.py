@@ -52,7 +52,7 @@ class Prices:
 def price(kinds: Kinds, of_pieces: Sequence[float], of_room: Mapping[Disks, float]) -> Prices:
     """Return what follows from any prices: of a piece of every kind, and of a MiB that is left on some disks."""
     problem = kinds.problem
-    # As many as one likes of what takes no room are worth more than any number.
+    # A piece of size 0 has no finite price; it counts as 0.
     nothing = {slot.pieces for disks in kinds.disks for slot in disks.slots if slot.size <= 0}
     of_pieces = [0.0 if number in nothing else own for number, own in enumerate(of_pieces)]
     rooms = {disks: max(_room(kinds, area) for area in areas) for disks, areas in kinds.disks.items()}

@@ -216,7 +216,7 @@ def _with_text_as_numbers(entry: Mapping[str, t.Any], values: Values) -> Mapping
 
 
 def _with_type(facts: Mapping[str, t.Any]) -> Mapping[str, t.Any]:
-    """Return the facts of a disk with its type: one of which nobody tells whether it rotates is a hard disk to expressions."""
+    """Return the facts of a disk with its type: without a fact on rotation it is a hard disk to expressions."""
     if facts.get("type"):
         return facts
     return {**facts, "type": media(facts.get("transport"), facts.get("rotational")), "guessed_type": facts.get("rotational") is None}

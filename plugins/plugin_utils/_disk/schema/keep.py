@@ -83,7 +83,7 @@ def with_existing(schema: Schema, hardware: Hardware) -> Schema:
 
 
 def without_room_for_more(hardware: Hardware) -> Iterator[LeftOutDisk]:
-    """Give the disks that are not empty and have no table that what is there could stay in beside new partitions."""
+    """Yield the disks that are not empty and whose table cannot keep present contents next to new partitions."""
     for disk in hardware.disks:
         table, facts = disk.facts.get("table"), disk.facts
         content = facts.get("content")

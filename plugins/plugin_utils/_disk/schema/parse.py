@@ -129,7 +129,7 @@ class _Reader:
         for entry in entries:
             whole = entry.values["cache_of"] or entry.values["log_of"]
             if whole in self.left_out:
-                self.left_out.setdefault(entry.id, f"what it is a part of, {whole}, is left out")
+                self.left_out.setdefault(entry.id, f"left out because {whole} is")
         entries = [entry for entry in entries if entry.id not in self.left_out]
         self.on_no_mirror = [(name, has_twins) for name, has_twins in self.on_no_mirror if name not in self.left_out]
         self._check_mounts(entries)
@@ -195,7 +195,7 @@ class _Reader:
         self._check_keys(given, space_type, place)
         if values["keep"] is not None:
             if given.get("keep_data") is False:
-                self.mistakes.add(f"{place}.keep_data", "is false beside keep; drop one of them")
+                self.mistakes.add(f"{place}.keep_data", "is false together with keep; drop one of them")
             values = {**values, "keep_data": True}
         if values["subvolumes"] or space_type is SpaceType.BTRFS:
             values = with_btrfs(values, space_type, place, self.mistakes)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ill groups made healthy: by moves inside first, then by as few instances as possible in other groups of the partition.
+"""Makes unhealthy groups healthy: by moves inside first, then by as few instances as possible in other groups of the partition.
 
     repairs, after = redistribute(state, groups, across=True, mode=ScoreMode.HTOOLS)
 

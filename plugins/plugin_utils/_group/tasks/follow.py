@@ -177,7 +177,7 @@ class _Run:
         return found
 
     def _still_wanted(self, pending: Pending, left: Mapping[str, Sequence[str]], decisions: Mapping[int, Decision]) -> bool:
-        """Return whether what is left of a plan can still be done, and is still better than what is; repairs come before it."""
+        """Return whether the rest of a plan is still possible and still an improvement; repairs come before it."""
         repairs = any(decision.action == Action.REPAIR for decision in decisions.values())
         if repairs and pending.purpose == Purpose.BALANCE:
             return False

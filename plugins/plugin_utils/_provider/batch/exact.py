@@ -108,7 +108,7 @@ class _Search:
         return placement.roots if self.apart == "root" else placement.providers
 
     def _may(self, placement: Placement) -> bool:
-        """Whether a candidate is apart from the others' and with whom, and without whom, its entry is to be."""
+        """Return whether a candidate is apart from the others, and its entry with and without those that it names."""
         if any(self._on[where] for where in self._places(placement)):
             return False
         if not self._names_others:
@@ -130,7 +130,7 @@ class _Search:
 def place_together(
     connection: sa.Connection, entries: Sequence[Entry], kept: Sequence[Placement], roots: Roots, apart: str | None, tries: Tries
 ) -> list[Placement] | None:
-    """Return where all entries go, beside those that are kept where they are; None if there is no way. Raises GaveUp."""
+    """Return where all entries go, in the room that kept entries leave; None if there is no way. Raises GaveUp."""
     if not tries.left or len(entries) + len(kept) > MOST_ENTRIES:
         raise GaveUp
     options = [[placement] for placement in kept]
@@ -152,7 +152,7 @@ def place_together(
             ]
             for placement in known[key]:
                 free.update(_free(placement))
-            # Who takes from shared providers alone may be said to be on the root of any tree that shares them.
+            # An entry that takes from shared providers alone may be said to be on the root of any tree that shares them.
             complete = complete and not (any(entry.near) and any(not placement.providers for placement in known[key]))
         shapes.append(numbers.setdefault(key, len(numbers)))
         options.append([replace(placement, entry=entry) for placement in known[key]])

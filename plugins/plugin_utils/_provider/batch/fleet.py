@@ -26,7 +26,7 @@ APART = ("root", "provider")
 
 @dataclass
 class Fleet:
-    """The ledger in one read transaction, and what the entries placed so far take of it.
+    """The ledger in one read transaction, and what the entries placed so far take.
 
     `roots` are those of consumers in the ledger that entries name. `apart`: no two entries on one root, or on one provider.
     """
@@ -104,7 +104,7 @@ class Fleet:
         return {**self.taken.amounts, **dict.fromkeys(closed, LARGEST_CAPACITY)}
 
     def _only_roots(self, entry: Entry, alternative: int) -> frozenset[str] | None:
-        """Return the only roots that an entry may be on: those of whom it is to be with, or who are to be with it; None for any."""
+        """Return the only roots that an entry may be on: those of consumers that it or that name it in `with`; None for any."""
         sets = []
         for uuid in entry.near[alternative] - {entry.consumer}:
             if uuid in self._placed:

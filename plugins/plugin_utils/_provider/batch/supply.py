@@ -4,7 +4,7 @@
 
 """The trees that may satisfy one request, best first, while entries take more and more of them.
 
-What is taken only grows, so a tree that has no candidate any more is never looked at again for the same request, and five hundred equal
+What is taken only grows, so a tree that has no candidate any more is never searched again for the same request, and five hundred equal
 requests cost one walk over the trees.
 """
 

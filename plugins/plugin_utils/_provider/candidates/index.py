@@ -32,7 +32,7 @@ Stock = tuple[Hashable, str, int, int, int, int, int]
 class Member(t.NamedTuple):
     """One provider; `key` is what its inventories, traits, aggregates and children name it by.
 
-    `drained` says why nothing is given of it, for itself or for those above it; empty where something is.
+    `drained` says why it gives nothing, for itself or for those above it; empty where something is.
     """
 
     key: Hashable

@@ -358,7 +358,7 @@ def settle(
 
 
 def _refuse(connection: sa.Connection, plan: ClaimPlan, refusals: Sequence[Mapping[str, t.Any]]) -> t.NoReturn:
-    """Raise ClaimRefused, or LostRace where somebody took the room meanwhile, and more of it is held by leases that have ended."""
+    """Raise ClaimRefused, or LostRace where somebody took the room meanwhile, and leases that have ended hold more."""
     numbers = {uuid: number for number, uuid in plan.uuids.items()}
     full = {(numbers[refusal["provider"]], refusal["resource_class"]) for refusal in refusals if refusal["reason"] == "full"}
     expired = read_expired(connection, plan.now, {number for number, _name in full}) if full else []
@@ -491,7 +491,7 @@ def _drained(connection: sa.Connection, plan: ClaimPlan, guarded: Guarded, resha
     for change in plan.changes if closed else ():
         for key in sorted(change.asked.difference(reshaped)):
             if key[0] in closed and not change.on_drained and change.amounts[key] > change.holds.get(key, 0):
-                says = f"{key[1]} of {guarded.names[key[0]]}: {why_closed(connection, key[0], plan.now)}; nothing more is given of it"
+                says = f"{key[1]} of {guarded.names[key[0]]}: {why_closed(connection, key[0], plan.now)}; it gives nothing more"
                 yield _refusal(plan, change.wanted, key, "drained", says)
 
 

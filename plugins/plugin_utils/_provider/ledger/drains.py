@@ -4,7 +4,7 @@
 
 """Drained providers: nothing more is given of them, nor of those below them, until a moment or for ever.
 
-What a provider itself is told stands in `drained_until`. `closed_until` follows from it and from those above: the last moment of all.
+A provider's own drain stands in `drained_until`. `closed_until` follows from it and from those above: the last moment of all.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 """Consumers whose lease has ended: they hold nothing, whether anybody has taken their allocations back yet or not.
 
 No daemon does that. Their rows stay, and are counted as used, until a transaction that needs their room releases them, or provider_reap
-does. Whoever releases one guards it with the generation that was read, so that of two who want its room one begins anew.
+does. A claim that releases one guards it with the generation that was read, so that of two claims for its room one starts again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def expired_amounts(connection: sa.Connection, now: int) -> dict[Key, int]:
 
 
 def read_expired(connection: sa.Connection, now: int, numbers: Iterable[int] | None = None) -> list[Holding]:
-    """Return the expired consumers, or those that have something of some providers, the one that expired first before the others."""
+    """Return the expired consumers, or those that have something of some providers, the first expired first."""
     text = _HOLDERS.format(now=now)
     parts = [""] if numbers is None else [f" AND a.provider_id IN ({', '.join(map(str, part))})" for part in batches(numbers)]
     found = {uuid: expires for part in parts for uuid, expires in select_rows(connection, text + part)}
@@ -42,7 +42,7 @@ def read_expired(connection: sa.Connection, now: int, numbers: Iterable[int] | N
 
 
 def choose_expired(holdings: Iterable[Holding], lacking: Mapping[Key, int]) -> list[Holding]:
-    """Return the first expired consumers that together have what inventories lack, and none that has nothing of it."""
+    """Return the first expired consumers that together have what inventories lack, and none that has no part in these."""
     left = Counter(lacking)
     chosen = []
     for holding in holdings:

@@ -120,7 +120,7 @@ def raise_generation(connection: sa.Connection, number: int, read: int, now: int
     """Raise the generation of a provider by its number; return the new one.
 
     `read` is the one that this transaction has read, on SQLite without other writers since. Raises LostRace when the provider has gone,
-    or was drained meanwhile, on the servers that tell the new generation with the update.
+    or was drained meanwhile, on the servers that return the new generation with the update.
     """
     if connection.dialect.name == "mysql":
         generation = _RAISE_AND_TELL.add(connection, {"number": number, "now": now})
@@ -155,7 +155,7 @@ def free_name(connection: sa.Connection, former: Consumer, now: int) -> None:
 
 
 def owner_values(consumer: Consumer) -> dict[str, str | int | None]:
-    """Return what is written of a consumer besides its UUID and its generation."""
+    """Return the columns of a consumer other than its UUID and its generation."""
     owner = {"owner_project": consumer.project, "owner_user": consumer.user, "consumer_type": consumer.type, "consumer_name": consumer.name}
     return {**owner, "since": consumer.claimed_at, "ends": consumer.expires_at}
 

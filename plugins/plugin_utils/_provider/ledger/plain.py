@@ -42,8 +42,8 @@ def plain_provider(provider: Provider, aggregate_names: Mapping[str, str] | None
 
 def _plain_drain(drain: Drain) -> Plain | bool:
     """Return a drain as tasks take it."""
-    told = {"reason": drain.reason, "until": shown_time(drain.until)}
-    return {key: value for key, value in told.items() if value} or True
+    given = {"reason": drain.reason, "until": shown_time(drain.until)}
+    return {key: value for key, value in given.items() if value} or True
 
 
 def plain_stored(provider: StoredProvider, aggregate_names: Mapping[str, str]) -> Plain:

@@ -77,7 +77,7 @@ providers = sa.Table(
     # Its own number at a root; nothing only while the provider is being made.
     sa.Column("root_id", _ROW_NUMBER),
     sa.Column("drain_reason", sa.String(LONGEST_NAME)),
-    # Seconds since 1970: until when the provider itself is drained, and until when nothing is given of it for that or for those above.
+    # Seconds since 1970: until when the provider itself is drained, and until when it gives nothing for its own drain or for those above.
     sa.Column("drained_until", sa.BigInteger),
     sa.Column("closed_until", sa.BigInteger),
     sa.Index("ix_resource_providers_by_parent", "parent_id", "name", "id"),

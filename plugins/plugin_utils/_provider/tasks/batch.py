@@ -45,7 +45,7 @@ from .candidates import (
 from .seen import seen_by
 
 _MOST_EXPLAINED = 3
-"""Reasons are looked for of so many kinds of requests: each takes as long as a search that finds nothing."""
+"""Number of kinds of requests whose reasons are searched for: each takes as long as a search that finds nothing."""
 _MOST_SHOWN = 3
 
 _GANG = Table("a gang", [Row("within", Word(("aggregate",))), Row("apart", Word(APART)), Row("aggregates", AGGREGATES)])
@@ -156,7 +156,7 @@ def _reasons(refused: Sequence[Plain]) -> str:
     names: dict[str, list[str]] = {}
     for entry in refused:
         names.setdefault(entry["says"], []).append(entry["name"])
-    lines = [f"{listed(who, _MOST_SHOWN)}: {says}" for says, who in names.items()]
+    lines = [f"{listed(entries, _MOST_SHOWN)}: {says}" for says, entries in names.items()]
     return "; ".join(lines[:_MOST_SHOWN]) + (f" (and {len(lines) - _MOST_SHOWN} more)" if len(lines) > _MOST_SHOWN else "")
 
 
@@ -250,7 +250,7 @@ def _held(connection: sa.Connection, entry: Entry, holding: Holding, roots: Root
     for number in range(len(entry.alternatives)):
         answer = held_candidate(world, holding.by_provider, _with_roots(entry, number, roots), request["budget"])
         if answer.truncated:
-            says = "the budget is too small to tell whether the consumer has what is requested, so nothing was changed; raise budget"
+            says = "the budget is too small to find out whether the consumer has what is requested, so nothing was changed; raise budget"
             raise NoSolution(f"{holding.consumer.label}: {says}", {"held": holding.by_provider})
         if answer.candidates:
             index, root = answer.anchors[0]

@@ -124,7 +124,7 @@ PROVIDER_ROWS = {
         Row("traits", TRAITS, "Qualities that requests can require or forbid."),
         Row("aggregates", AGGREGATES, "The aggregates that it is in."),
         Row("generation", GENERATION, "How often it has changed."),
-        Row("drained", DRAINED, "Whether nothing more is given of it, nor of those below it; or why, and until when."),
+        Row("drained", DRAINED, "Whether neither it nor those below it give anything more; or why, and until when."),
     )
 }
 _PROVIDER = Table(

@@ -110,7 +110,7 @@ def test_what_is_opened_is_looked_into_and_then_all_is_done(monkeypatch):
 def test_opening_that_comes_to_no_end_ends(monkeypatch):
     run = Run(monkeypatch, *[LayoutPlan((OPEN,), again=True)] * 20)
     report = run.apply(key=Key(b"x"))
-    assert "did not come to an end" in report.problem
+    assert "rounds of opening devices" in report.problem
 
 
 def test_refusals_are_told_at_once_and_nothing_is_done(monkeypatch):

@@ -59,7 +59,7 @@ def test_tables_and_pictures_say_what_it_is_a_cache_of() -> None:
     assert "fast: cache of mail, writeback" in planned_layout(made)
     assert picture(made).by_id()["fast"].place == "cache of mail, writeback"
     (warning,) = made["warnings"]
-    assert warning.startswith("fast: with writeback what is written to mail is at first on this one disk only, and lost with it")
+    assert warning.startswith("fast: with writeback, unflushed writes to mail are lost if this disk fails")
 
 
 @pytest.mark.parametrize("keys", [{"mirror": "required"}, {"type": "raid", "level": "raid1"}])

@@ -100,7 +100,7 @@ def test_on_empty_disks_it_is_made() -> None:
 
 def test_keep_and_keep_data_agree() -> None:
     kept = {"id": "win", "type": "partition", "keep": {"number": 3}}
-    assert "schema[0].keep_data: is false beside keep" in mistake([{**kept, "keep_data": False}, ROOT], disk())
+    assert "schema[0].keep_data: is false together with keep" in mistake([{**kept, "keep_data": False}, ROOT], disk())
     assert "schema[0].keep: makes no sense for the type lv" in mistake([{**kept, "type": "lv"}, ROOT], disk())
 
 

@@ -66,7 +66,7 @@ def test_the_reason_is_in_why_and_in_refusals(fleet):
     assert "h1 is drained (disk replaced, until 20" in " ".join(why["says"])
     assert "h2 is drained" in " ".join(why["says"])
     with pytest.raises(
-        ClaimRefused, match=r"VCPU of h1_numa0: h1 is drained \(disk replaced, until 20\S+\); nothing more is given of it"
+        ClaimRefused, match=r"VCPU of h1_numa0: h1 is drained \(disk replaced, until 20\S+\); it gives nothing more"
     ) as refused:
         fleet.claim(("a", {"h1_numa0": {"VCPU": 1}}))
     assert [entry["reason"] for entry in refused.value.conflict["refused"]] == ["drained"]
