@@ -120,6 +120,7 @@ options:
       - The project that owns the consumer. By default it stays as it was.
       - A consumer of another project or O(user) is neither changed nor released, and the refusal names its owner; see O(take_over).
         Anybody may claim or release a consumer without an owner.
+      - If M(bareon.allocator.provider_quota) limits the project, the claim is refused that would go beyond.
       - With O(state=absent), only a consumer of this project is released, or one without a project.
     type: str
   user:
@@ -357,6 +358,7 @@ conflict:
     - C(generations) has each generation that was expected and that was found.
     - C(owners) lists consumers that belong to others, with C(consumer), C(name), C(project) and C(user). C(consumers) are the UUIDs of
       consumers with the same name.
+    - C(quotas) lists what is beyond the quota of a project, with C(project), C(resource_class), C(asked), C(used) and C(limit).
     - C(why) has the reasons why a request has no candidates, as M(bareon.allocator.provider_candidates) returns them.
     - With O(all_or_nothing) or O(gang), C(refused) are the requests without a place, as RV(refused) has them, C(fits) is how many of them
       have room together, and C(nearest) the aggregate that comes nearest, with C(aggregate), C(name) and C(fits).

@@ -145,6 +145,10 @@ users:
   description: The same by user.
   returned: success
   type: dict
+quotas:
+  description: For each project with a quota and each class that it limits, the C(limit) and how much is C(used).
+  returned: success
+  type: dict
 consumer_types:
   description: For each type of consumer, how many C(consumers) there are, and their amounts by class as C(usages).
   returned: success

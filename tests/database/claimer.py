@@ -4,8 +4,8 @@
 
 """One process that claims one VCPU after the other from one provider until it is full.
 
-Usage: claimer.py DATABASE PROVIDER. Prints the UUID of each consumer as soon as its claim is granted, then `full`; anything that
-goes wrong ends it with an error.
+Usage: claimer.py DATABASE PROVIDER [PROJECT]. Prints the UUID of each consumer as soon as its claim is granted, then `full`,
+also where the quota of the project is used up; anything that goes wrong ends it with an error.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ import uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.quotas import QuotaExceeded
 
 
-def main(database, provider):
+def main(database, provider, project=None):
     with open_ledger(database) as ledger:
         while True:
-            claim = Claim(str(uuid.uuid4()), {provider: {"VCPU": 1}})
+            claim = Claim(str(uuid.uuid4()), {provider: {"VCPU": 1}}, project)
             try:
                 make_claims(ledger, [claim])
             except ClaimRefused as error:
                 reasons = {refusal["reason"] for refusal in error.conflict["refused"]}
                 if reasons != {"full"}:
                     raise
+                print("full", flush=True)
+                return
+            except QuotaExceeded:
                 print("full", flush=True)
                 return
             print(claim.consumer, flush=True)

@@ -45,6 +45,7 @@ ENOUGH: dict[str, Task] = {
     "provider": {"name": "node1"},
     "provider_allocation": {"consumer": "web", "state": "absent"},
     "provider_backup": {"path": "saved.sqlite"},
+    "provider_quota": {"project": "red", "limits": {"VCPU": 1}},
     "provider_restore": {"path": "saved.sqlite"},
     "provider_candidates": {"groups": {"": {"resources": {"VCPU": 1}}}},
     "group_follow": {"state_file": "state/follow.json"},

@@ -286,6 +286,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
             {"database": database, "existing": ["a", {"consumer": UUID, "project": "p"}], "older_than": "1h", "providers": ["h"]},
             {"database": database, "existing": ["a"], "project": "p", "user": "u", "consumer_type": "VM", "release": True, "timeout": 5},
         ],
+        "provider_quota": [{"database": database, "project": "p", "limits": {"VCPU": 4}, "timeout": 5}],
         "provider_reap": [{"database": database, "timeout": 5}],
     }
     act("provider", folder, check=False)({"database": database, "providers": WORLD["providers"], "custom_traits": WORLD["custom_traits"]})

@@ -25,6 +25,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.quotas import put_quota
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_numbers, read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reap import reap
 from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
@@ -75,6 +76,7 @@ class Model:
         self.holders = []
         self.registered = Counter()
         self.month = 0
+        self.quotas = {}
 
     def used(self, host):
         return sum(holder.held.get(host, 0) for holder in self.holders)
@@ -109,6 +111,19 @@ class Model:
         self.month += 1
         self.holders = [holder for holder in self.holders if holder.ends is None or holder.ends > self.month]
 
+    def limit(self, project, most):
+        """Return whether the quota of a project changes; None is none."""
+        changed = self.quotas.get(project) != most
+        self.quotas[project] = most
+        return changed
+
+    def refuse_beyond_quota(self, project, more):
+        """Refuse what a project would have beyond its quota."""
+        most = self.quotas.get(project)
+        has = sum(sum(holder.held.values()) for holder in self.holders if holder.project == project)
+        if most is not None and more > 0 and has + more > most:
+            raise Refused
+
     def claim(self, name, project, user, take_over, wanted, seen_trait=(), lease=None, task=0):
         """Return whether anything changes. A lease is a number of months, or 0 for no end."""
         holder = self.find(name, project, user, take_over)
@@ -123,6 +138,9 @@ class Model:
             more = amount - had.get(host, 0)
             if more > 0 and self.used(host) + more > self.hosts[host].total:
                 raise Refused
+        belongs = project if project is not None or holder is None else holder.project
+        has = 0 if holder is None or holder.project != belongs else sum(had.values())
+        self.refuse_beyond_quota(belongs, sum(wanted.values()) - has)
         owned = holder is not None and project in (None, holder.project) and user in (None, holder.user)
         ends, extended = (holder.ends, holder.extended) if holder is not None else (None, 0)
         if lease is not None:
@@ -196,7 +214,7 @@ class History:
             for number in range(tasks):
                 controller = self.random.choice(self.controllers)
                 kinds = (self.put, self.remove, self.claim, self.claim, self.claim, self.release, self.claim_seen, self.look)
-                rare = (self.sleep, self.reap)
+                rare = (self.sleep, self.reap, self.limit)
                 self.number = number
                 self.random.choice(rare if self.random.random() < RARE else kinds)(controller)
                 if number % CHECKED_EVERY == CHECKED_EVERY - 1:
@@ -251,6 +269,14 @@ class History:
         """A month passes."""
         self.model.sleep()
         pass_time(controller.ledger, UNIT)
+
+    def limit(self, controller):
+        """A project gets a quota, another one, or none."""
+        project, most = self.random.choice(PROJECTS[1:]), self.random.choice((None, 3, 6, 9))
+        self.said = ("limit", project, most)
+        limits = {} if most is None else {"VCPU": most}
+        done = controller.ledger.write(partial(put_quota, project=project, limits=limits))
+        assert (done.before != done.after) == self.model.limit(project, most), self.said
 
     def reap(self, controller):
         """Nothing is there less."""

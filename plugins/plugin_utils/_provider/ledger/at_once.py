@@ -24,7 +24,7 @@ from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
 from .read import Consumer, Guarded
 from .statements import Statement
-from .tables import allocations, consumers, inventories, providers
+from .tables import allocations, consumers, inventories, projects, providers
 
 _MOST_PARTS = 16
 """Claims of more inventories than this are made the long way; for each number of them there is a statement."""
@@ -36,8 +36,11 @@ _NAMESAKES = Statement(
 )
 
 
+_QUOTA = Statement(sa.select(projects.c.generation).where(projects.c.name == sa.bindparam("owner_project")))
+
+
 class _NotAtOnce(Exception):
-    """The consumer is not new, the provider is not known, or some inventory lacks room or gives no such piece."""
+    """The consumer is not new, its project has a quota, the provider is not known, or some inventory lacks room or gives no such piece."""
 
 
 def make_claims(ledger: Ledger, claims: Collection[Claim], generations: Mapping[str, int] | None = None) -> Claimed:
@@ -84,6 +87,8 @@ def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, 
     ((reference, amounts),) = claim.amounts.items()
     names = {"uuid": canonical_uuid(reference), "provider_name": reference}
     if claim.name is not None and _NAMESAKES.rows(connection, _namesake(claim)):
+        raise _NotAtOnce
+    if claim.project is not None and _QUOTA.rows(connection, {"owner_project": claim.project}):
         raise _NotAtOnce
     rows = _find(sql_now(connection)).rows(connection, names)
     if not rows:
@@ -150,6 +155,7 @@ def _whole(parts: int, now: str) -> Statement:
             SELECT CAST(:consumer_uuid AS VARCHAR), 1, CAST(:owner_project AS VARCHAR), CAST(:owner_user AS VARCHAR),
                 CAST(:consumer_type AS VARCHAR), CAST(:consumer_name AS VARCHAR), present, ends FROM found, ending
             WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE name = :consumer_name OR uuid = :named_uuid)
+            AND NOT EXISTS (SELECT 1 FROM projects WHERE name = :owner_project)
             AND (ends IS NULL OR ends > present)
             ON CONFLICT DO NOTHING RETURNING id, claimed_at
         ), raised AS (

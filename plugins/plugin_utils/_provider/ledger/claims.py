@@ -25,6 +25,7 @@ from .drains import why_closed
 from .expired import are_used_by, choose_expired, lacking_room, read_expired
 from .guards import GenerationMoved, free_name, guard_consumer, guard_providers
 from .owners import Asked, find_consumers, find_former, refuse_others
+from .quotas import refuse_beyond_quotas
 from .read import (
     Consumer,
     Guarded,
@@ -227,6 +228,18 @@ class ClaimPlan:
         changes = [*self.ended, *(change for change in self.changes if change.is_needed)]
         return sorted(changes, key=lambda change: change.wanted.uuid)
 
+    @cached_property
+    def growth_of_projects(self) -> dict[tuple[str, str], int]:
+        """How much more projects get than they have, by project and class."""
+        more: Counter[tuple[str, str]] = Counter()
+        for change in self.changes:
+            sides = ((change.wanted, change.amounts, 1), (change.held.consumer if change.held else change.wanted, change.holds, -1))
+            for consumer, amounts, sign in sides:
+                if consumer.project is not None:
+                    for (_number, name), amount in amounts.items():
+                        more[consumer.project, name] += sign * amount
+        return dict(more)
+
     def with_ended(self, holdings: Iterable[Holding]) -> ClaimPlan:
         """Return the plan that releases these consumers, too, whose lease has ended."""
         known = {change.wanted.uuid for change in self.needed}
@@ -253,8 +266,9 @@ def apply_claims(connection: sa.Connection, claims: Collection[Claim], generatio
 
 
 def apply_plan(connection: sa.Connection, plan: ClaimPlan, claims: Collection[Claim]) -> Claimed:
-    """Carry out what claims come to, in the transaction in which they were planned. Raises ClaimRefused, GenerationMoved, ..."""
+    """Carry out what claims come to, in the transaction in which they were planned. Raises ClaimRefused, QuotaExceeded, ..."""
     plan = with_room(connection, plan)
+    refuse_beyond_quotas(connection, plan.growth_of_projects, plan.now)
     consumers = guard_consumers(connection, plan.needed, plan.now)
     guard_providers(connection, plan.providers)
     guarded = read_guarded(connection, plan.providers)

@@ -9,7 +9,7 @@ Here the guard comes first and names it: until the transaction ends nobody else 
 true, nothing is lost at READ COMMITTED, and no retry is needed where the spec retries most. On Galera the same update is what
 certification compares, so the later of two nodes fails at COMMIT and runs again.
 
-Every change takes its guards in one order: topology, consumers by UUID, providers by number.
+Every change takes its guards in one order: topology, projects with a quota by name, consumers by UUID, providers by number.
 """
 
 from __future__ import annotations

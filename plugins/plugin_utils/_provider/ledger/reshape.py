@@ -21,6 +21,7 @@ from .expired import are_used_by, read_expired
 from .guards import guard_providers
 from .import_world import ensure_names
 from .providers import write_inventories
+from .quotas import refuse_beyond_quotas
 from .read import StoredProvider, read_guarded, read_providers, read_some_names
 from .tables import resource_classes
 
@@ -64,6 +65,7 @@ def reshape(
     numbers = {number for number, _name in dropped}
     expired = read_expired(connection, plan.now, numbers) if numbers else []
     plan = with_room(connection, plan.with_ended(are_used_by(expired, dropped)))
+    refuse_beyond_quotas(connection, plan.growth_of_projects, plan.now)
     consumers = guard_consumers(connection, plan.needed, plan.now)
     differing = {provider.id for name, provider in stored.items() if _present(provider) != inventories[name]}
     guard_providers(connection, {**{number: plan.expected.get(number) for number in differing}, **plan.providers})

@@ -164,3 +164,21 @@ allocations = sa.Table(
     sa.Index(None, "provider_id", "resource_class", "used"),
     **_OPTIONS,
 )
+
+# Those that have a quota. Whoever claims for one raises its generation first.
+projects = sa.Table(
+    "projects",
+    metadata,
+    sa.Column("name", sa.String(LONGEST_NAME), primary_key=True),
+    sa.Column("generation", sa.BigInteger, nullable=False, server_default="0"),
+    **_OPTIONS,
+)
+
+quotas = sa.Table(
+    "quotas",
+    metadata,
+    sa.Column("project", sa.String(LONGEST_NAME), sa.ForeignKey("projects.name"), primary_key=True),
+    sa.Column("resource_class", _NAME, primary_key=True),
+    sa.Column("most", sa.BigInteger, nullable=False),
+    **_OPTIONS,
+)

@@ -24,6 +24,7 @@ from ..ledger.deadline import DEFAULT_TIMEOUT
 from ..ledger.inventories import MOST_SHOWN
 from ..ledger.open import Ledger, open_ledger
 from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
+from ..ledger.quotas import read_limits, read_used
 from ..ledger.read import (
     Consumer,
     read_consumers,
@@ -96,6 +97,7 @@ def run_provider_info(arguments: Mapping[str, t.Any], *, rehearsal: Path | None 
         labels = {uuid: consumers[uuid].label for uuid in allocations}
         result["summary"] = summary(_placed(providers, world), result["usages"], result["allocations_by_provider"], labels)
         result["warnings"] = warnings
+        result["quotas"] = ledger.read(partial(_quotas, projects=arguments["projects"]))
         return result if findings is None else {**result, "audit": findings}
 
 
@@ -114,6 +116,17 @@ def _read(connection: sa.Connection, wanted: Sequence[str] | None, matching: t.A
         numbers &= read_tree_numbers(connection, {number for number, _uuid in read_numbers(connection, wanted).values()})
     world = read_trees_of(connection, numbers, now)
     return world, read_consumers(connection, world.allocations, now), read_uuids(connection, numbers)
+
+
+def _quotas(connection: sa.Connection, projects: Sequence[str] | None) -> Plain:
+    """Return {project: {class: {limit, used}}} of the projects that have a quota, or of those that are asked for."""
+    now, limits = read_now(connection), read_limits(connection)
+    found: Plain = {}
+    for project in sorted(limits):
+        if projects is None or project in projects:
+            used = read_used(connection, project, now)
+            found[project] = {name: {"limit": most, "used": used[name]} for name, most in sorted(limits[project].items())}
+    return found
 
 
 def _only(world: World, chosen: Collection[str]) -> World:
