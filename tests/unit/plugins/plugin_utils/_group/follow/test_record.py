@@ -81,7 +81,7 @@ def test_other_content_is_refused_in_one_message(tmp_path, text, says):
         read_record(path)
     assert len(error.value.mistakes) == 1
     assert str(error.value).startswith(f"state_file: {path} cannot be used (")
-    assert str(error.value).endswith("); move it away to begin anew")
+    assert str(error.value).endswith("); move it away to start without history")
 
 
 def test_a_folder_is_no_record(tmp_path):
