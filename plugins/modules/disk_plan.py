@@ -167,8 +167,8 @@ options:
       stripes:
         description:
           - On how many disks of its V(vg) an V(lv) lies in equal parts, so that they work at the same time. It takes the same room on
-            each, and LVM is told on which disks. V(1) is a linear volume. With any disk of it the volume is lost.
-          - A volume that is there is never made anew for this. Without it, one that is there stays as it is, and a new one is linear.
+            each, and LVM gets these disks by name. V(1) is a linear volume. The loss of any of these disks loses the volume.
+          - An existing volume is never created again for this. Without it, an existing volume stays as it is, and a new one is linear.
           - Not with O(schema[].min_size), O(schema[].max_size) or O(schema[].max_pvs) of its V(vg), and not in a V(vg) on arrays.
         type: int
       stripe_size:

@@ -54,7 +54,7 @@ options:
     type: str
   release:
     description:
-      - Whether to release the consumers that do not exist, whoever owns them.
+      - Whether to release the consumers that do not exist, whatever their owner.
     type: bool
     default: false
 seealso:

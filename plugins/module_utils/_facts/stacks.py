@@ -68,7 +68,7 @@ class LogicalVolume:
 
     @property
     def details(self) -> dict[str, t.Any]:
-        """What facts tell of it beside what they tell of every device: in how many stripes it lies, if that is more than one."""
+        """Facts in addition to those of every device: in how many stripes it lies, if that is more than one."""
         return {"stripes": self.stripes} if self.stripes > 1 else {}
 
 

@@ -84,7 +84,7 @@ class Device:
     begun: t.Optional[str] = None
     member: t.Optional[str] = None
     details: Mapping[str, t.Any] = field(default_factory=dict)
-    """What the tools of its technology say of it beside, as facts have it."""
+    """Further facts from the tools of its technology."""
 
     @property
     def running(self) -> bool:

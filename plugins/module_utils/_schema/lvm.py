@@ -174,7 +174,7 @@ class DesiredVolume:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What lvcreate is given beside its name, its size and its pool."""
+        """Further options for lvcreate, after its name, its size and its pool."""
         return stripe_options(self.stripes, self.stripe_size) if self.is_striped else ()
 
     @property
@@ -225,7 +225,7 @@ def volume_of(item: Entry, aliases: dict[str, str]) -> DesiredVolume:
         item.mistake("stripe_size", f"must be a power of two from {LEAST_STRIPE} KiB on, not {item['stripe_size']}")
     for key in ("stripe_size", "devices"):
         if item[key] and stripes < 2:
-            item.mistake(key, "is for a volume in stripes; must stand beside stripes of 2 or more")
+            item.mistake(key, "is for a volume in stripes; needs stripes of 2 or more")
     if stripes > 1 and item["pool"]:
         item.mistake("stripes", "is not for a volume in a thin pool, which lies where the pool does")
     if item["devices"] and len(set(item["devices"])) != stripes > 1:

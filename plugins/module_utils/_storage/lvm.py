@@ -41,12 +41,12 @@ def is_extent(size: int) -> bool:
 
 
 def is_stripe(size: int) -> bool:
-    """Return whether stripes may have so many KiB: LVM takes powers of two, up to an extent."""
+    """Return whether stripes may have this number of KiB: LVM takes powers of two, up to an extent."""
     return size >= LEAST_STRIPE and size & (size - 1) == 0
 
 
 def stripe_options(stripes: int, size: int) -> tuple[str, ...]:
-    """Return the options of lvcreate and lvextend for stripes of so many bytes each; 0 for LVM's default."""
+    """Return the options of lvcreate and lvextend for stripes of that many bytes each; 0 for LVM's default."""
     return (f"--stripes={stripes}", *([f"--stripesize={size // 1024}k"] if size else []))
 
 

@@ -278,7 +278,7 @@ def _preferences_lvm_ignores(schema: Schema) -> Iterator[str]:
             if space.volume_group == group.id
             and space.preferred_disks != group.preferred_disks
             and len(space.allowed) > 1
-            # Where a striped one lies LVM is told.
+            # The PVs of a striped volume are given to LVM.
             and not space.is_striped
         ]
         # Of a group on arrays the planner says that it does not choose its disks at all.

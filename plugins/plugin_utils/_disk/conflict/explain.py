@@ -36,7 +36,7 @@ class Reason:
 def explain(problem: Problem, helps: Callable[[Remedy], bool] = lambda _remedy: True) -> Reason:
     """Return why a problem has no plan. Where a limit ended the search for fewer constraints, the sentence says so.
 
-    `helps` tells whether there is a plan with a remedy; those that do not help are not shown.
+    `helps` says whether there is a plan with a remedy; those that do not help are not shown.
     """
     nowhere = _without_disks(problem)
     if nowhere:
@@ -268,7 +268,7 @@ def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -
 
 
 def _lowered(problem: Problem, name: str, mib: int) -> tuple[str, tuple[str, int]]:
-    """Return how to lower a minimum by these MiB, as a sentence, and the space with what is left of it."""
+    """Return how to lower a minimum by these MiB, as a sentence, and the space with its remaining minimum."""
     space = name.split(":", 1)[1]
     minimums = [demand.lo for demand in problem.demands if demand.name == space]
     minimums += [size for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]

@@ -74,11 +74,11 @@ def lose_extents(layout: Layout, losses: Losses, installer: str) -> None:
             losses.lose(group.space, f"{installer} makes extents of {EXTENT} MiB, not of {group.extent // MIB}")
 
 
-def lose_options_of_volumes(layout: Layout, losses: Losses, who: str) -> None:
+def lose_options_of_volumes(layout: Layout, losses: Losses, installer: str) -> None:
     """Lose what logical volumes were to be made with."""
     for volume in layout.volumes:
         if volume.options and not volume.keep_data:
-            losses.lose(volume.space, f"{who} makes logical volumes without {' and '.join(volume.options)}")
+            losses.lose(volume.space, f"{installer} makes logical volumes without {' and '.join(volume.options)}")
 
 
 def lose_subvolumes(layout: Layout, losses: Losses, installer: str) -> None:

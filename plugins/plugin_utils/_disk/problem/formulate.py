@@ -336,7 +336,7 @@ class _Builder:
     def _striped(self, position: int, space: Space, owner: int, least: int) -> None:
         """Add a volume in equal parts on several PVs: legs with as many extents each, and the head of a PV, as a section has one.
 
-        No segment of it lies on fewer PVs than there are stripes, so that it is made by one command, which names them.
+        No segment lies on fewer PVs than there are stripes, so that one command, which names them, makes the volume.
         """
         main, unit = self._pools[self._pool_of[owner]], space.stripes or 1
         extent, head = main.extent_size, self._head_beside(position, owner)

@@ -194,7 +194,7 @@ def caches_of(known: Sequence[Entry], groups: Mapping[str, str], left_out: dict[
             if item.values[key]:
                 mistakes.add(place, f"cannot be combined with {key}; a cache holds nothing of its own")
         if origin in left_out:
-            left_out[item.id] = f"what it is a cache of, {origin}, is left out"
+            left_out[item.id] = f"left out because {origin} is"
         elif origin not in by_id:
             mistakes.add(place, f"there is no space {origin!r}{suggest(origin, by_id)}")
         elif by_id[origin].type is not SpaceType.LOGICAL_VOLUME or origin not in groups:

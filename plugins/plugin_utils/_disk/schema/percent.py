@@ -110,7 +110,7 @@ class Percentages:
         return min([room, *(self.mib(group, amount) if amount.relative else math.floor(amount.number) for amount in most)])
 
     def _striped_room(self, group: Entry, stripes: int) -> int:
-        """Return the MiB in extents that a vg can have on each of so many disks."""
+        """Return the MiB in extents that a vg can have on each of a number of disks."""
         rooms, head, extent = self._rooms(group), overhead.pv_head(group.id in self.encrypted), self.extents[group.id]
         largest = lvm.pv_extents(rooms[stripes - 1], head, extent) * extent if len(rooms) >= stripes else 0
         return max(0, largest - sum(math.ceil(size / extent) * extent for size, _pieces in self._beside(group)))

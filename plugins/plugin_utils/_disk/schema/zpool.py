@@ -42,7 +42,7 @@ def _is_pool(entry: Entry | None) -> bool:
 def _may_be_part(item: Entry, part: zfs.Part, key: str, by_id: Mapping[str, Entry], left_out: dict[str, str], mistakes: Mistakes) -> bool:
     place, pool = f"{item.place}.{key}", item.values[key]
     if pool in left_out:
-        left_out[item.id] = f"what it is a {part} of, {pool}, is left out"
+        left_out[item.id] = f"left out because {pool} is"
         return False
     for other in _NOT_OF_PARTS:
         if item.values[other]:

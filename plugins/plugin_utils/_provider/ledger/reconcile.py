@@ -20,7 +20,7 @@ from .statements import select_rows
 
 @dataclass(frozen=True)
 class Existing:
-    """One consumer that exists, by UUID or name; `project` is the one that it is of, None for any."""
+    """One consumer that exists, by UUID or name; `project` is its project, None for any."""
 
     consumer: str
     project: str | None = None

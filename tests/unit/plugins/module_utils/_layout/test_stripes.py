@@ -149,7 +149,7 @@ def test_what_is_there_is_adopted_with_its_stripes() -> None:
         ({"devices": ["/dev/a", "/dev/b"]}, "lvs[1].devices", "is not one of the pvnames"),
         ({"stripe_size": 3}, "lvs[1].stripe_size", "3"),
         ({"stripe_size": 96}, "lvs[1].stripe_size", "must be a power of two"),
-        ({"stripes": 1, "stripe_size": 64, "devices": []}, "lvs[1].stripe_size", "must stand beside stripes"),
+        ({"stripes": 1, "stripe_size": 64, "devices": []}, "lvs[1].stripe_size", "needs stripes of 2"),
         ({"size": 644}, "lvs[1].size", "must be a multiple of 8 MiB"),
         ({"pool": "x"}, "lvs[1].stripes", "thin pool"),
     ],

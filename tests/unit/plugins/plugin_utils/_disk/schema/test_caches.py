@@ -122,7 +122,7 @@ def test_what_is_left_out_takes_its_cache_along() -> None:
         CACHE,
         {**MAIL, "id": "log", "mount": "/log"},
     )
-    assert {space["id"]: space["reason"] for space in made["left_out"]}["fast"] == "what it is a cache of, mail, is left out"
+    assert {space["id"]: space["reason"] for space in made["left_out"]}["fast"] == "left out because mail is"
 
 
 def test_a_cache_that_is_left_out_is_not_told_to_lack_a_mirror() -> None:
