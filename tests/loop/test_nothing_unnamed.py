@@ -21,7 +21,7 @@ import uuid
 from dataclasses import dataclass, field
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import Left, trace_of_use
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import left_by_tool, trace_of_use
 from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
@@ -31,6 +31,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._schema.static im
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import Key
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import FormatLuks, OpenLuks
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import FinishPartitions
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import table_uuid
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, Mounted, merged, new_disk, run, schema
@@ -406,11 +407,11 @@ def test_each_file_system_tells_whether_it_was_mounted(loops: Loops, tmp_path: p
     size = MOUNTED.get(kind, 64)
     device = new_disk(loops, size)
     run(*FILESYSTEMS[kind].make_command(device, "12ab-34cd" if kind == "vfat" else str(uuid.uuid4()), "", ()))
-    assert trace_of_use(LocalMachine(), device, size * MIB, kind, Left.TOOLS) is None
+    assert trace_of_use(LocalMachine(), device, size * MIB, kind, left_by_tool(kind)) is None
     if kind in MOUNTED:
         with Mounted(device, tmp_path / "mounted"):
             pass
-        assert trace_of_use(LocalMachine(), device, size * MIB, kind, Left.TOOLS) == "it was mounted"
+        assert trace_of_use(LocalMachine(), device, size * MIB, kind, left_by_tool(kind)) == "it was mounted"
 
 
 @pytest.mark.parametrize("was", ["blank", "full"])
@@ -446,3 +447,66 @@ def test_a_closed_container_is_made_again_only_while_nothing_was_written_into_it
 @pytest.mark.parametrize("permission", ["none", "this"])
 def test_what_lies_at_the_end_of_a_partition_of_a_lost_table_is_seen(bed: Bed, tmp_path: pathlib.Path, permission: str) -> None:
     check(bed, Case("md 1.0", "p3", "empty", "none", (), permission), tmp_path / "mounted")
+
+
+RAW = {4096: b"a database's own header".ljust(SECTOR, b"\1")}
+"""A sector behind the first: what no tool knows the signature of."""
+
+
+def unfinished_states(bed: Bed, room: str) -> list[str]:
+    return [
+        state for state in bed.states if state.startswith("after") and room not in finished_rooms(bed, Case("", "", state, "none", (), ""))
+    ]
+
+
+@pytest.mark.parametrize("room", ["p2", "p3"])
+def test_a_sector_of_raw_data_keeps_a_partition_on_which_no_tool_was_at_work(bed: Bed, room: str) -> None:
+    """The first partition is made first, so nothing was begun on the others as long as it is not finished."""
+    begin, size = PLACES[room]
+    states = [state for state in unfinished_states(bed, "p1") if state in unfinished_states(bed, room)]
+    assert states
+    for state in states:
+        bed.put(state)
+        erase_as_tools_do(bed.disk, begin, size)
+        write(bed.disk, RAW, begin)
+        before = bed.now()
+        report = layout_run.apply(Request(bed.layouts[()]), LocalMachine(), lambda: False)
+        assert report.problem is not None, state
+        assert f"{bed.disk}{room} is unfinished, but somebody has used it" in report.problem
+        assert (report.done, bed.now()) == ((), before)
+
+
+MADE: dict[str, tuple[int, dict[str, t.Any]]] = {
+    **{
+        name: (size, {"fs_type": name, "mount": "none"})
+        for name, size in {"ext2": 8, "ext4": 3000, "xfs": 320, "btrfs": 120, "swap": 8}.items()
+    },
+    "f2fs": (64, {"fs_type": "f2fs", "mount": "none"}),
+    "vfat": (64, {"fs_type": "vfat", "mount": "none"}),
+}
+
+
+@pytest.mark.parametrize("kind", [*MADE, "LUKS"])
+def test_what_a_tool_leaves_that_was_cut_off_before_its_signature_is_made_again(loops: Loops, kind: str) -> None:
+    """All that the tool writes into both ends, but for the sectors of its signature."""
+    size, keys = MADE.get(kind, (40, {}))
+    disk = new_disk(loops, size + 40)
+    explicit = schema(disk, {"name": "first", "size": size, **keys}, {"name": "second", "size": 16, "fs_type": "ext2", "mount": "none"})
+    if kind == "LUKS":
+        explicit["luks"] = [{"name": "bareon-first", "device": f"{disk}p1"}]
+    layout, machine = parse_static_schema(explicit), LocalMachine(Key(b"a key of the test"))
+    making = (OpenLuks,) if kind == "LUKS" else (FinishPartitions,)
+    bare = kind == "LUKS"
+    for step in plan_steps(layout, read_present(machine, layout)).steps:
+        if isinstance(step, making) and (bare or 1 in getattr(step, "numbers", ())):
+            break
+        step.run(machine)
+    run("wipefs", "--all", "--quiet", f"{disk}p1")
+    with open(f"{disk}p1", "r+b") as file:
+        file.write(bytes(SECTOR))
+        os.fsync(file.fileno())
+    present = read_present(machine, layout)
+    assert present.traces == {}
+    again = plan_steps(layout, present)
+    assert (again.refusals, again.losses) == ((), ())
+    assert again.steps

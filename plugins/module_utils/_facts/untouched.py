@@ -4,9 +4,9 @@
 
 """Whether somebody has used a device since a run made it: a file system that was mounted, data where the run left zeros.
 
-No tool of a run writes the first sector without a signature there, so that data in it are somebody's; data farther inside may be what a
-tool left that was cut off before its signature. What is in a closed container shows only as ciphertext: there are zeros where nothing was
-ever written.
+Where no tool was at work both ends are zeros. A tool that was cut off has written no more blocks there than it writes in all, and no tool
+writes the first sector without a signature. What is in a closed container shows only as ciphertext: there are zeros where nothing was ever
+written.
 
 Each file system keeps its own trace of the first mount, after its kernel's headers: ext2, ext3 and ext4 the time of the last mount, XFS
 records in its log behind the one of mkfs, Btrfs the generation of its tree of UUIDs, F2FS a second checkpoint, FAT files.
@@ -14,19 +14,16 @@ records in its log behind the one of mkfs, Btrfs the generation of its tree of U
 
 from __future__ import annotations
 
-import enum
 import struct
 import typing as t
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from .._storage.units import MIB, in_mib
 from .host import Host
 from .signatures import SECTOR
 
 _BLOCK = 4096
-_MOST_BLOCKS = MIB // _BLOCK * 3 // 4
-"""Blocks of a MiB that mkfs, cryptsetup, mdadm or pvcreate, cut off before their signature, write at most, on devices below 1 TiB."""
-_LARGE = 1024**4
 
 _DATA = "there are data without a signature at {}"
 
@@ -48,12 +45,43 @@ _FAT_LABEL = 0x08
 _Read = Callable[[int, int], bytes]
 
 
-class Left(enum.Enum):
-    """What a run leaves at the ends of a device on which nothing has a signature."""
+@dataclass(frozen=True)
+class Left:
+    """What a run leaves on a device on which nothing has a signature: zeros in the first sector, and few blocks in either end.
 
-    NOTHING = "zeros: nothing is ever made on it"
-    TOOLS = "zeros, but for what a tool that was cut off wrote before its signature"
-    BEFORE = "what lay there before, but for zeros in its first sectors"
+    `first` and `last` are how many blocks of 4 KiB may be no zeros in the first and in the last MiB; None: as many as there are.
+    """
+
+    first: t.Optional[int]
+    last: t.Optional[int]
+
+
+ZEROS = Left(0, 0)
+"""No tool was ever at work there."""
+BEFORE = Left(None, None)
+"""What lay there before, behind the first sector."""
+_SOME = Left(192, 192)
+_OF_TOOLS: Mapping[str, Left] = {
+    # The descriptors of groups, and room for more of them that has numbers of blocks in it, fill a MiB.
+    **dict.fromkeys(("ext2", "ext3", "ext4"), Left(None, 192)),
+    # cryptsetup writes random data where keys are to be, and the header then.
+    "crypto_LUKS": Left(None, 0),
+    "xfs": Left(64, 4),
+    "btrfs": Left(32, 4),
+    "f2fs": Left(32, 4),
+    "vfat": Left(192, 4),
+    "swap": Left(4, 0),
+    "LVM2_member": Left(4, 4),
+}
+"""What the tools that make these leave when they are cut off before their signature: no more than they write in all, and some to spare."""
+
+
+def left_by_tool(kind: str, options: Sequence[str] = ()) -> Left:
+    """Return what the tool leaves that was cut off while it made this, a file system, an array ...; options of its own may change that."""
+    usual = _OF_TOOLS.get(kind, _SOME)
+    if not options:
+        return usual
+    return Left(*(None if own is None else max(own, 192) for own in (usual.first, usual.last)))
 
 
 def trace_of_use(host: Host, device: str, size: int, kind: t.Optional[str], left: Left) -> t.Optional[str]:
@@ -72,7 +100,7 @@ def trace_of_use(host: Host, device: str, size: int, kind: t.Optional[str], left
         return None
 
 
-def trace_in_opened(host: Host, device: str, size: int, below: str, begin: int) -> t.Optional[str]:
+def trace_in_opened(host: Host, device: str, size: int, below: str, begin: int, left: Left) -> t.Optional[str]:
     """Return the same of an open LUKS container without a signature in it, whose data begin at `begin` of the device `below`.
 
     What was never written is zeros below it, and no zeros in it.
@@ -84,7 +112,7 @@ def trace_in_opened(host: Host, device: str, size: int, below: str, begin: int) 
         return b"".join(inside if any(outside) else bytes(len(inside)) for inside, outside in pairs)
 
     try:
-        return _raw_data(read, size, Left.TOOLS)
+        return _raw_data(read, size, left)
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
 
@@ -112,13 +140,11 @@ def _raw_data(read: _Read, size: int, left: Left) -> t.Optional[str]:
     """Return where data without a signature lie that are none of what is left: in the first sector, or more of them at either end."""
     if any(read(0, SECTOR)):
         return _DATA.format(in_mib(0))
-    if left is Left.BEFORE or (left is Left.TOOLS and size >= _LARGE):
-        return None
-    for start in dict.fromkeys((0, max(0, size - MIB))):
-        content = read(start, min(MIB, size))
-        if content.count(0) != len(content):
+    for start, most in {max(0, size - MIB): left.last, 0: left.first}.items():
+        content = read(start, min(MIB, size)) if most is not None else b""
+        if most is not None and content.count(0) != len(content):
             blocks = [at for at in range(0, len(content), _BLOCK) if any(content[at : at + _BLOCK])]
-            if len(blocks) > (_MOST_BLOCKS if left is Left.TOOLS else 0):
+            if len(blocks) > most:
                 return _DATA.format(in_mib(start + blocks[0]))
     return None
 

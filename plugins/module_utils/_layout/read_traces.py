@@ -11,54 +11,85 @@ ran, has nobody's data. Others have to be opened.
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from .._facts.host import Host
 from .._facts.present import Present
 from .._facts.stacks import parse_superblock, superblock_command
 from .._facts.tree import Device
-from .._facts.untouched import Left, trace_in_closed, trace_in_opened, trace_of_use
-from .._schema.model import Layout
+from .._facts.untouched import BEFORE, ZEROS, Left, left_by_tool, trace_in_closed, trace_in_opened, trace_of_use
+from .._schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, Layout, User
 from .._storage.lvm import CLEARED
 from .._storage.overhead import LUKS_HEAD
 from .._storage.units import MIB
 from .disks import find_disks
 from .salted import with_salts
 
-_LUKS, _MEMBER = "crypto_LUKS", "linux_raid_member"
+_LUKS, _MEMBER, _PHYSICAL, _ZFS = "crypto_LUKS", "linux_raid_member", "LVM2_member", "zfs_member"
 _ARRAYS = ("raid", "linear", "md")
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What a run leaves on an unfinished partition or volume, and in the LUKS container on it."""
+
+    outside: Left
+    inside: Left
 
 
 def read_traces(host: Host, present: Present, layout: Layout) -> tuple[dict[str, str], dict[str, str]]:
     """Return by device name traces of use on unfinished devices, and unfinished devices that are closed and have contents."""
     traces: dict[str, str] = {}
     sealed: dict[str, str] = {}
-    for begun, left in dict(_begun(present, layout)).items():
-        own = present.tree.devices[begun]
-        for device in (own, *present.tree.descendants(begun)):
+    for name, begun in dict(_begun(present, layout)).items():
+        own = present.tree.devices[name]
+        for device in (own, *present.tree.descendants(name)):
             if device.dev is None or device.is_part or device.inactive or device.row.get("suspended"):
                 continue
-            trace = _trace(host, device, left) if device is own else _trace_in(host, present, device)
+            trace = _trace(host, device, begun.outside) if device is own else _trace_in(host, present, device, begun.inside)
             traces.update({} if trace is None else {device.name: trace})
             closed = _closed(host, present, device)
             sealed.update({} if closed is None else {device.name: closed})
     return traces, sealed
 
 
-def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, Left]]:
+def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, _Begun]]:
     """Give the names of unfinished partitions and volumes of a layout, and what a run leaves on them."""
     listed, _refusals = find_disks(layout, present, ())
     layout, listed = with_salts(layout, present, listed)
-    bare = {part.unfinished: layout.is_bare(part.device) for disk in layout.disks for part in disk.partitions}
-    bare_volumes = {(volume.group, volume.name): layout.is_bare(volume.device) for volume in layout.volumes}
-    volumes = {volume.uuid: volume for volume in present.logical if volume.unfinished}
-    for device in (device for disk in listed for device in present.tree.descendants(disk.device.name)):
-        entry = str(device.partition.uuid) if device.partition is not None else ""
-        volume = volumes.get(str(device.uuid)) if device.kind == "lvm" else None
-        if entry in bare:
-            yield device.name, Left.NOTHING if bare[entry] else Left.TOOLS
-        elif volume is not None and CLEARED in volume.tags:
-            yield device.name, Left.NOTHING if bare_volumes.get((volume.group, volume.name), False) else Left.TOOLS
+    below = [device for disk in listed for device in present.tree.descendants(disk.device.name)]
+    partitions = {device.partition.uuid: device.name for device in below if device.partition is not None}
+    parts = ((part.device, partitions.get(part.unfinished)) for part in layout.partitions())
+    yield from _in_turn(layout, [(device, name) for device, name in parts if name is not None])
+    nodes = {device.uuid: device.name for device in below if device.kind == "lvm" and not device.is_part}
+    cleared = {(volume.group, volume.name): volume.uuid for volume in present.logical if volume.unfinished and CLEARED in volume.tags}
+    for group in layout.groups:
+        uuids = ((volume.device, cleared.get((volume.group, volume.name))) for volume in layout.volumes_of(group.name))
+        yield from _in_turn(layout, [(device, nodes[uuid]) for device, uuid in uuids if uuid in nodes])
+
+
+def _in_turn(layout: Layout, unfinished: Sequence[tuple[str, str]]) -> Iterator[tuple[str, _Begun]]:
+    """Give what a run leaves on devices that it fills one after the other, and finishes each before it begins with the next.
+
+    Each is a desired device and the name of the present one. Only the first file system that is not finished can be half made; those on
+    arrays and on several devices come after all others.
+    """
+    first: t.Optional[str] = None
+    for device, name in unfinished:
+        container = layout.container_on(device)
+        top = container.device if container is not None else device
+        user = layout.lies_on(top)
+        if isinstance(user, DesiredFilesystem):
+            first = first or (None if user.more else device)
+            inside = left_by_tool(user.type, user.options) if user.more or first == device else ZEROS
+        else:
+            inside = ZEROS if user is None else left_by_tool(_kind(user))
+        yield name, _Begun(inside if container is None else left_by_tool(_LUKS), inside)
+
+
+def _kind(user: User) -> str:
+    return _MEMBER if isinstance(user, DesiredArray) else _PHYSICAL if isinstance(user, DesiredGroup) else _ZFS
 
 
 def _trace(host: Host, device: Device, left: Left) -> t.Optional[str]:
@@ -66,15 +97,15 @@ def _trace(host: Host, device: Device, left: Left) -> t.Optional[str]:
     return trace_of_use(host, str(device.dev), device.size, kind, left)
 
 
-def _trace_in(host: Host, present: Present, device: Device) -> t.Optional[str]:
+def _trace_in(host: Host, present: Present, device: Device, left: Left) -> t.Optional[str]:
     """Return what shows that something that is built on an unfinished device was used; volumes of LVM have marks of their own."""
     if device.filesystem is not None or device.kind.startswith(_ARRAYS):
-        return _trace(host, device, Left.BEFORE)
+        return _trace(host, device, BEFORE)
     below = next((present.tree.devices[name].dev for name in device.parents if name in present.tree.devices), None)
     begin = device.luks.data_start if device.luks is not None else None
     if below is None or begin is None:
         return None
-    return trace_in_opened(host, str(device.dev), device.size, below, begin)
+    return trace_in_opened(host, str(device.dev), device.size, below, begin, left)
 
 
 def _closed(host: Host, present: Present, device: Device) -> t.Optional[str]:

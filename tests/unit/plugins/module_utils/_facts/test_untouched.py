@@ -9,10 +9,19 @@ from __future__ import annotations
 import struct
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import Left, trace_in_closed, trace_in_opened, trace_of_use
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.untouched import (
+    BEFORE,
+    ZEROS,
+    Left,
+    left_by_tool,
+    trace_in_closed,
+    trace_in_opened,
+    trace_of_use,
+)
 
 MIB = 1024**2
 SIZE = 8 * MIB
+MEMBER = left_by_tool("linux_raid_member")
 
 
 class Content:
@@ -29,7 +38,7 @@ class Content:
         return bytes(self.bytes[start : start + size])
 
 
-def trace(content: Content, kind: str | None, left: Left = Left.TOOLS, size: int = SIZE) -> str | None:
+def trace(content: Content, kind: str | None, left: Left = MEMBER, size: int = SIZE) -> str | None:
     return trace_of_use(content, "/dev/sda1", size, kind, left)  # type: ignore[arg-type]
 
 
@@ -79,17 +88,17 @@ def test_a_fat_without_files_is_unused(entries, used):
 @pytest.mark.parametrize(
     ("start", "size", "left", "said"),
     [
-        (0, 0, Left.NOTHING, None),
-        (0, 1, Left.NOTHING, "there are data without a signature at 0 MiB"),
-        (8192, 1, Left.NOTHING, "there are data without a signature at 8192 bytes"),
-        (SIZE - 1, 1, Left.NOTHING, f"there are data without a signature at {SIZE - 4096} bytes"),
-        (2 * MIB, 4 * MIB, Left.NOTHING, None),
-        (512, MIB // 2, Left.TOOLS, None),
-        (511, 1, Left.TOOLS, "there are data without a signature at 0 MiB"),
-        (512, MIB, Left.TOOLS, "there are data without a signature at 0 MiB"),
-        (SIZE - MIB, MIB, Left.TOOLS, f"there are data without a signature at {SIZE // MIB - 1} MiB"),
-        (512, SIZE - 512, Left.BEFORE, None),
-        (0, 1, Left.BEFORE, "there are data without a signature at 0 MiB"),
+        (0, 0, ZEROS, None),
+        (0, 1, ZEROS, "there are data without a signature at 0 MiB"),
+        (8192, 1, ZEROS, "there are data without a signature at 8192 bytes"),
+        (SIZE - 1, 1, ZEROS, f"there are data without a signature at {SIZE - 4096} bytes"),
+        (2 * MIB, 4 * MIB, ZEROS, None),
+        (512, MIB // 2, MEMBER, None),
+        (511, 1, MEMBER, "there are data without a signature at 0 MiB"),
+        (512, MIB, MEMBER, "there are data without a signature at 0 MiB"),
+        (SIZE - MIB, MIB, MEMBER, f"there are data without a signature at {SIZE // MIB - 1} MiB"),
+        (512, SIZE - 512, BEFORE, None),
+        (0, 1, BEFORE, "there are data without a signature at 0 MiB"),
     ],
 )
 def test_data_without_a_signature_where_a_run_left_zeros(start, size, left, said):
@@ -98,7 +107,24 @@ def test_data_without_a_signature_where_a_run_left_zeros(start, size, left, said
 
 @pytest.mark.parametrize(("start", "said"), [(512, None), (0, "there are data without a signature at 0 MiB")])
 def test_the_descriptors_of_a_large_ext4_may_fill_a_mebibyte_but_for_its_first_sector(start, said):
-    assert trace(Content((start, b"\1" * MIB)), None, size=1024**4) == said
+    assert trace(Content((start, b"\1" * MIB)), None, left_by_tool("ext4")) == said
+
+
+@pytest.mark.parametrize("size", [SIZE, 1024**4])
+@pytest.mark.parametrize(
+    ("kind", "options", "blocks", "taken"),
+    [
+        ("xfs", (), 64, True),
+        ("xfs", (), 65, False),
+        ("xfs", ("-d", "agcount=8"), 65, True),
+        ("swap", (), 5, False),
+        ("LVM2_member", (), 5, False),
+    ],
+)
+def test_a_tool_leaves_no_more_than_it_writes(kind, options, blocks, taken, size):
+    """Whatever the device holds."""
+    found = trace(Content((4096, b"\1" * 4096 * blocks)), None, left_by_tool(kind, options), size)
+    assert (found is None) is taken
 
 
 class Mapped(Content):
@@ -126,7 +152,7 @@ class Mapped(Content):
 def test_in_a_container_only_that_counts_which_was_written(written, plain, said):
     inside = Content((plain[0], b"\3" * plain[1]))
     host = Mapped(inside, (MIB + written[0], b"\5" * written[1]))
-    assert trace_in_opened(host, "/dev/mapper/x", SIZE - MIB, "/dev/sda1", MIB) == said
+    assert trace_in_opened(host, "/dev/mapper/x", SIZE - MIB, "/dev/sda1", MIB, MEMBER) == said
 
 
 @pytest.mark.parametrize(("place", "found"), [(0, False), (2 * MIB - 1, False), (2 * MIB, True), (SIZE - 1, True), (4 * MIB, False)])
