@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plan without what is of no use: parts too small for what lies on each, and boot partitions of disks that do not boot.
+"""A plan without what is of no use: parts that are too small or more than needed, and boot partitions of disks that do not boot.
 
 The search opens parts and boot partitions wherever they may be needed; what for is known only when there are sizes.
 """
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..problem.model import Placement, Problem, Sizes
+from ..problem.model import Placement, Pool, Problem, Sizes, rank
+from ..problem.relations import holds
 from .levels import Found
 from .sizes import size_fairly
 
@@ -21,8 +22,38 @@ _Part = tuple[int, int]
 
 
 def tidied(problem: Problem, found: Found, sizes: Sizes) -> tuple[Found, Sizes]:
-    """Return a plan with larger parts instead of slivers as far as there is room, and boot partitions only where something boots."""
-    return _without_slivers(problem, *_with_few_boot_partitions(problem, found, sizes))
+    """Return a plan with larger parts instead of slivers as far as there is room, and boot partitions only where something boots.
+
+    What fits into one part lies in one.
+    """
+    return _in_one_part(problem, *_without_slivers(problem, *_with_few_boot_partitions(problem, found, sizes)))
+
+
+def _in_one_part(problem: Problem, found: Found, sizes: Sizes) -> tuple[Found, Sizes]:
+    """Return the plan in which pools in several parts lie on one area that has room for all of it, and is liked as well."""
+    carrying = {pool for boot in problem.boot_partitions for pool in boot.pools}
+    for at, pool in enumerate(problem.pools):
+        parts = {area: units for (position, area), units in sizes.pvs.items() if position == at}
+        alone = sum(other.space == pool.space for other in problem.pools) == 1
+        if len(parts) < 2 or at in carrying or not alone:
+            continue
+        needed = sum(parts.values()) * pool.extent_size + pool.metadata_size
+        worst = min(rank(pool.preferred, area) for area in parts)
+        room = {area: sizes.left[area] + _mib(pool, parts.get(area, 0)) for area in pool.areas if rank(pool.preferred, area) <= worst}
+        for area in sorted((area for area, mib in room.items() if mib >= needed), key=lambda area: (area not in parts, room[area], area)):
+            pvs = tuple((area,) if position == at else areas for position, areas in enumerate(found.placement.pvs))
+            placement = replace(found.placement, pvs=pvs)
+            if holds(problem, placement):
+                left = [mib + _mib(pool, parts.get(here, 0)) - (needed if here == area else 0) for here, mib in enumerate(sizes.left)]
+                others = {part: units for part, units in sizes.pvs.items() if part[0] != at}
+                sizes = replace(sizes, pvs={**others, (at, area): sum(parts.values())}, left=tuple(left))
+                found = replace(found, placement=placement)
+                break
+    return found, sizes
+
+
+def _mib(pool: Pool, units: int) -> int:
+    return units * pool.extent_size + pool.metadata_size if units else 0
 
 
 def _undersized_pvs(problem: Problem, sizes: Sizes) -> list[_Part]:

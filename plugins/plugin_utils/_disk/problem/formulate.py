@@ -25,6 +25,8 @@ from .relations import relations_of
 
 _BOOT_PARTITIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
 _BOOT_MOUNTS = ("/boot", "/")
+_LEAST_PART = 16
+"""MiB: of what is spread over disks nothing smaller is worth a partition."""
 
 
 def canonical_order(disks: Sequence[Disk]) -> list[int]:
@@ -204,7 +206,7 @@ class _Builder:
                 lo=self._least_of_group(space) if group and not kept else 0,
                 hi=self._most_of_group(space) if group and not kept else None,
                 kept=self._kept.extents.get(position, 0),
-                least=least,
+                least=max(least, _LEAST_PART) if space.type is SpaceType.PARTITIONS else 0,
             )
         )
 

@@ -100,3 +100,24 @@ def test_what_was_kept_for_pvs_is_given_back_where_there_are_none() -> None:
     ]
     on, _warnings = plan_of(schema, machine(589, 589, 589, 953869, 953869, 18500))
     assert set(on["array"].values()) == {587}
+
+
+def test_what_one_disk_holds_is_not_cut() -> None:
+    schema = [
+        {"id": "a", "type": "partition", "disks": ["d0"], "max_size": 50000},
+        {"id": "b", "type": "partition", "disks": ["d1"], "max_size": 50000},
+        {"id": "group", "type": "vg", "contains": ["lv"], "max_size": 60000},
+        {"id": "lv", "type": "lv"},
+        {"id": "more", "type": "partitions", "max_size": 70000},
+    ]
+    on, _warnings = plan_of(schema, machine(100000, 100000, 200000))
+    assert [len(on[name]) for name in ("group", "more")] == [1, 1]
+
+
+def test_nothing_is_cut_into_parts_that_are_not_worth_a_partition() -> None:
+    schema = [
+        {"id": "a", "type": "partition", "disks": ["d0"], "size": 49997},
+        {"id": "p", "type": "partitions"},
+    ]
+    on, _warnings = plan_of(schema, machine(50000, 60000))
+    assert on["p"] == {"d1": 59998}

@@ -90,13 +90,14 @@ def test_the_conflict_names_who_is_to_be_apart() -> None:
 
 
 def test_the_conflict_names_who_is_to_be_together() -> None:
-    found = conflict(
-        [50_000, 20_000], {**LOG, "min_size": 30_000}, {**FILES, "type": "partition", "min_size": 30_000, "together_with": "log"}
-    )
+    spaces = {**LOG, "min_size": 30_000}, {**FILES, "type": "partition", "min_size": 30_000, "together_with": "log"}
+    found = conflict([50_000, 20_000], *spaces)
     names = [one["name"] for one in found.conflict["constraints"]]
     assert names == ["one_disk:log", "min:log", "min:files", "together:files", "disk:a", "disk:b"]
     assert found.conflict["short"] == 10_002
-    assert "let files lie on other disks than log, without together_with" in found.conflict["remedies"]
+    apart = "let files lie on other disks than log, without together_with"
+    assert apart not in found.conflict["remedies"], "the other disk is too small for it"
+    assert apart in conflict([50_000, 40_000], *spaces).conflict["remedies"]
 
 
 def test_a_conflict_without_relations_names_none() -> None:
