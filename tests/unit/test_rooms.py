@@ -28,7 +28,7 @@ from ansible_collections.bareon.allocator.tests.support.house.imports import (
 )
 
 IMPORTS = imports()
-DOORS = ("action", "filter", "lookup", "modules")
+DOORS = ("action", "filter", "inventory", "lookup", "modules")
 # Packages of `module_utils` that both sides share.
 SHARED = ("_data", "_storage", "_schema")
 # Which rooms a room may import.

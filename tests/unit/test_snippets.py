@@ -129,7 +129,11 @@ def test_snippet_is_what_it_is_shown_as(snippet: Snippet) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_names_on_a_page_exist(page: pathlib.Path) -> None:
     text = page.read_text(encoding="utf-8")
-    known = {path.stem for folder in ("modules", "filter", "lookup", "doc_fragments") for path in (ROOT / "plugins" / folder).iterdir()}
+    known = {
+        path.stem
+        for folder in ("modules", "filter", "inventory", "lookup", "doc_fragments")
+        for path in (ROOT / "plugins" / folder).iterdir()
+    }
     known |= {path.stem for path in (ROOT / "playbooks").glob("*.yml")} | {path.name for path in (ROOT / "roles").iterdir()}
     assert set(re.findall(r"\bbareon\.allocator\.(\w+)", text)) <= known
     if page.name != "CHANGELOG.md":

@@ -26,7 +26,7 @@ WIDTHS = {"package": 13.0, "room": 8.2}
 """Pixels for a box without its text, and for a letter."""
 HIGH, ROW, GAP, MARGIN, TITLE = 26, 62, 16, 14, 30
 COLOURS = {
-    "action, filter, lookup": "#6b7280",
+    "action, filter, inventory, lookup": "#6b7280",
     "modules": "#6b7280",
     "bridge": "#b45309",
     "group": "#1d4ed8",
@@ -36,7 +36,7 @@ COLOURS = {
     "module_utils": "#0e7490",
 }
 SAYS = {
-    "action, filter, lookup": "doors on the controller: arguments in, one call, a result out",
+    "action, filter, inventory, lookup": "doors on the controller: arguments in, one call, a result out",
     "modules": "doors on hosts, and the documentation of all",
     "bridge": "joins rooms that do not know each other",
     "group": "clusters: score, place, move",
@@ -81,7 +81,7 @@ class Room:
 
 def room_name(place: tuple[str, ...]) -> str:
     """Return the room or the door of a file."""
-    return room_of(place) or ("modules" if place[0] == "modules" else "action, filter, lookup")
+    return room_of(place) or ("modules" if place[0] == "modules" else "action, filter, inventory, lookup")
 
 
 def read() -> tuple[dict[str, networkx.DiGraph], set[tuple[str, str, str]]]:
@@ -173,8 +173,8 @@ def place_rooms(rooms: dict[str, Room]) -> dict[str, Box]:
     middle = ("group", "provider", "disk")
     wide = sum(rooms[name].wide for name in middle) + gap * 2
     tall = max(rooms[name].high for name in middle)
-    boxes = {"action, filter, lookup": Box(0, 0, wide, rooms["action, filter, lookup"].high)}
-    top = boxes["action, filter, lookup"].bottom + space
+    boxes = {"action, filter, inventory, lookup": Box(0, 0, wide, rooms["action, filter, inventory, lookup"].high)}
+    top = boxes["action, filter, inventory, lookup"].bottom + space
     boxes["bridge"] = Box(rooms["group"].wide * 0.85, top, rooms["bridge"].wide, rooms["bridge"].high)
     top = boxes["bridge"].bottom + space
     left = 0.0
@@ -242,7 +242,7 @@ def _arrows_to_hosts(across: Iterable[tuple[str, str, str]], rooms: dict[str, Ro
     for number, (source, package) in enumerate(shared):
         target = rooms["module_utils"].packages[package].moved(corner.left, corner.top)
         box, lane = boxes[source], corner.left - 20 - 12 * number
-        y = box.bottom - 14 if source == "action, filter, lookup" else box.top + 60
+        y = box.bottom - 14 if source == "action, filter, inventory, lookup" else box.top + 60
         x, over = target.left + target.wide * (number + 1) / (len(shared) + 1), target.top - 10 - 3 * number
         corners = [(box.left + box.wide, y), (lane, y), (lane, over), (x, over), (x, target.top)]
         lines.append(
