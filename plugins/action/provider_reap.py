@@ -17,7 +17,7 @@ from ..plugin_utils._provider.tasks.reap import run_provider_reap
 class ActionModule(PlanningAction):
     """provider_reap: the end of leases, in the ledger."""
 
-    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = KEPT_ARGUMENTS
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {**KEPT_ARGUMENTS, "keep_history": {"type": "str"}}
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Release them; in check mode, take it back."""

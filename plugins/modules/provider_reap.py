@@ -21,7 +21,13 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database.kept
   - bareon.allocator.database.writes
-options: {}
+options:
+  keep_history:
+    description:
+      - How much of the history of M(bareon.allocator.provider_history_info) is kept, such as V(365d), or from which date on. What ended
+        before that is deleted.
+      - By default all of it is kept.
+    type: str
 seealso:
   - module: bareon.allocator.provider_allocation
   - module: bareon.allocator.provider_info
@@ -32,6 +38,10 @@ EXAMPLES = r"""
 - name: Release what has ended
   bareon.allocator.provider_reap:
   register: reaped
+
+- name: Keep what happened in the last year
+  bareon.allocator.provider_reap:
+    keep_history: 365d
 
 - name: Report the owners
   ansible.builtin.debug:
@@ -50,6 +60,10 @@ ended:
   returned: success
   type: list
   elements: dict
+pruned:
+  description: How many entries of the history were deleted.
+  returned: success
+  type: int
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while

@@ -22,6 +22,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_first import claim_first
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Seen
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.clock import read_now
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.history import Asked, read_history
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
@@ -66,6 +68,8 @@ class Holder:
     """The month in which its lease ends."""
     extended: int = 0
     """The number of the task that gave it its lease; no two leases end in one second."""
+    since: dict = field(default_factory=dict)
+    """The month in which it got what it has, by host."""
 
 
 class Model:
@@ -77,6 +81,7 @@ class Model:
         self.registered = Counter()
         self.month = 0
         self.quotas = {}
+        self.past = Counter()
 
     def used(self, host):
         return sum(holder.held.get(host, 0) for holder in self.holders)
@@ -109,7 +114,29 @@ class Model:
     def sleep(self):
         """A month passes; what ends holds nothing."""
         self.month += 1
+        for holder in self.holders:
+            if holder.ends is not None and holder.ends <= self.month:
+                self.end(holder, {}, holder.ends)
         self.holders = [holder for holder in self.holders if holder.ends is None or holder.ends > self.month]
+
+    def end(self, holder, wanted, month, owner=None):
+        """Remember what a consumer does not have any more, or not for the same owner; what it gets begins now."""
+        stays = owner in (None, (holder.project, holder.user))
+        for host, amount in list(holder.held.items()):
+            if not (stays and wanted.get(host) == amount):
+                self.past[holder.project, holder.user, host, amount, holder.since.pop(host), month] += 1
+        for host in wanted:
+            holder.since.setdefault(host, self.month)
+
+    @property
+    def history(self):
+        """What was had and is had, as (project, user, host, amount, the months of its beginning and its end)."""
+        present = Counter(
+            (holder.project, holder.user, host, amount, holder.since[host], None)
+            for holder in self.holders
+            for host, amount in holder.held.items()
+        )
+        return self.past + present
 
     def limit(self, project, most):
         """Return whether the quota of a project changes; None is none."""
@@ -151,12 +178,15 @@ class Model:
         if holder is None and not wanted:
             return False
         if not wanted:
+            self.end(holder, {}, self.month)
             self.holders.remove(holder)
             return True
         if holder is None:
-            self.holders.append(Holder(name, project, user, dict(wanted), ends, extended))
+            self.holders.append(Holder(name, project, user, dict(wanted), ends, extended, dict.fromkeys(wanted, self.month)))
             return True
         before = (holder.project, holder.user, dict(holder.held), holder.ends, holder.extended)
+        owner = (holder.project if project is None else project, holder.user if user is None else user)
+        self.end(holder, wanted, self.month, owner)
         holder.project = holder.project if project is None else project
         holder.user = holder.user if user is None else user
         holder.held, holder.ends, holder.extended = dict(wanted), ends, extended
@@ -328,10 +358,10 @@ class History:
         until = {"lease": lease, "task": self.number}
 
         def told():
-            before = copy.deepcopy(self.model.holders)
+            before = copy.deepcopy((self.model.holders, self.model.past))
             changed = self.model.claim(**{**owner, "name": name}, wanted=wanted, seen_trait=[seen.name] if seen else (), **until)
             if stale and changed:
-                self.model.holders = before
+                self.model.holders, self.model.past = before
                 raise Refused
             return changed
 
@@ -370,6 +400,15 @@ class History:
             assert generation >= self.highest.get(key, 0), (key, generation, self.highest[key])
             self.highest[key] = generation
 
+    def spans(self):
+        """Yield what the ledger says of the past and of the present."""
+        now, found = self.controllers[0].ledger.read(
+            lambda connection: (read_now(connection), read_history(connection, Asked(), read_now(connection), 10**6))
+        )
+        for span in found:
+            months = (None if at is None else self.model.month - (now - at) // UNIT for at in (span.began, span.ended))
+            yield (span.project, span.user, span.provider_name, span.used, *months)
+
     def check(self):
         """Compare all there is."""
         ledger = self.controllers[0].ledger
@@ -383,4 +422,5 @@ class History:
             for uuid, each in consumers.items()
         }
         assert held == {(each.name, each.project, each.user): each.held for each in self.model.holders}, self.said
+        assert Counter(self.spans()) == self.model.history, self.said
         assert {finding.kind for finding in findings} <= {"overfull", "piece"}, findings

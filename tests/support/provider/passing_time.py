@@ -15,6 +15,9 @@ TIMES = {
     ("consumers", "expires_at"),
     ("resource_providers", "drained_until"),
     ("resource_providers", "closed_until"),
+    ("allocations", "since"),
+    ("history", "began"),
+    ("history", "ended"),
 }
 
 

@@ -110,7 +110,7 @@ def _claim_in_five(connection: sa.Connection, claim: Claim) -> tuple[tuple[int, 
     if _counting(len(amounts)).change(connection, values) != len(amounts):
         raise _NotAtOnce
     # Only now: on MariaDB a new allocation would lock its inventory against the update.
-    _taking(len(amounts)).change(connection, values)
+    _taking(len(amounts)).change(connection, {**values, "now": now})
     return (number, uuid, name), generation, now
 
 
@@ -168,8 +168,8 @@ def _whole(parts: int, now: str) -> Statement:
             AND {_gives(inventories.alias("i").c, sa.literal_column("asked.amount", sa.BigInteger))}
             RETURNING i.provider_id, i.resource_class, asked.amount
         ), taken AS (
-            INSERT INTO allocations (consumer_id, provider_id, resource_class, used)
-            SELECT made.id, counted.provider_id, counted.resource_class, counted.amount FROM made, counted
+            INSERT INTO allocations (consumer_id, provider_id, resource_class, used, since)
+            SELECT made.id, counted.provider_id, counted.resource_class, counted.amount, made.claimed_at FROM made, counted
         )
         SELECT id, uuid, name, generation, (SELECT claimed_at FROM made), (SELECT COUNT(*) FROM counted) FROM raised"""
     return Statement(sa.text(text))
@@ -193,6 +193,7 @@ def _taking(parts: int) -> Statement:
             "provider_id": sa.bindparam("provider", type_=sa.BigInteger),
             "resource_class": sa.bindparam(f"name{position}", type_=inventories.c.resource_class.type),
             "used": sa.bindparam(f"amount{position}", type_=sa.BigInteger),
+            "since": sa.bindparam("now", type_=sa.BigInteger),
         }
         for position in range(parts)
     ]

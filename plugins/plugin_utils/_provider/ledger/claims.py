@@ -24,6 +24,7 @@ from .clock import read_now
 from .drains import why_closed
 from .expired import are_used_by, choose_expired, lacking_room, read_expired
 from .guards import GenerationMoved, free_name, guard_consumer, guard_providers
+from .history import REMEMBER, ended_values
 from .owners import Asked, find_consumers, find_former, refuse_others
 from .quotas import refuse_beyond_quotas
 from .read import (
@@ -60,9 +61,10 @@ _TAKE = Statement(
         provider_id=sa.bindparam("provider"),
         resource_class=sa.bindparam("name"),
         used=sa.bindparam("amount"),
+        since=sa.bindparam("now", type_=sa.BigInteger),
     )
 )
-_ALTER = Statement(sa.update(allocations).where(*_KEYS).values(used=sa.bindparam("amount")))
+_ALTER = Statement(sa.update(allocations).where(*_KEYS).values(used=sa.bindparam("amount"), since=sa.bindparam("now", type_=sa.BigInteger)))
 _GIVE_BACK = Statement(sa.delete(allocations).where(*_KEYS))
 _COUNT = Statement(
     sa.update(inventories)
@@ -198,6 +200,15 @@ class Change:
     def asked(self) -> set[Key]:
         """The parts that the consumer does not have already."""
         return {key for key, amount in self.amounts.items() if self.holds.get(key) != amount}
+
+    @cached_property
+    def renewed(self) -> set[Key]:
+        """The parts that stay, but under another owner or after the lease has ended."""
+        if self.held is None or not self.amounts:
+            return set()
+        before, after = self.held.consumer, self.wanted
+        stays = self.exists and (before.project, before.user) == (after.project, after.user)
+        return set() if stays else (self.had.keys() & self.amounts.keys()) - self.touched
 
     @cached_property
     def is_needed(self) -> bool:
@@ -368,7 +379,7 @@ def settle(
     refusals = [*_poor_pieces(plan, guarded, reshaped), *_drained(connection, plan, guarded, reshaped), *_overfull(plan, guarded)]
     if refusals:
         _refuse(connection, plan, refusals)
-    write_changes(connection, plan.needed, consumers)
+    write_changes(connection, plan.needed, consumers, plan.now)
 
 
 def _refuse(connection: sa.Connection, plan: ClaimPlan, refusals: Sequence[Mapping[str, t.Any]]) -> t.NoReturn:
@@ -556,19 +567,23 @@ def _refusal(plan: ClaimPlan, consumer: Consumer, key: Key, reason: str, says: s
     }
 
 
-def write_changes(connection: sa.Connection, needed: Sequence[Change], consumers: Mapping[str, int]) -> None:
-    taken, altered, given_back = [], [], []
+def write_changes(connection: sa.Connection, needed: Sequence[Change], consumers: Mapping[str, int], now: int) -> None:
+    """Write guarded changes that were checked, and what ends with them into the history."""
+    taken, altered, given_back, past = [], [], [], []
     for change in needed:
         consumer = consumers[change.wanted.uuid]
-        for number, name in sorted(change.touched):
-            amount = change.amounts.get((number, name))
+        for number, name in sorted(change.touched | change.renewed):
+            key, amount = {"consumer": consumer, "provider": number, "name": name}, change.amounts.get((number, name))
+            if change.held is not None and (number, name) in change.had:
+                expired = change.held.consumer.expires_at if change.held.is_expired else None
+                past.append({**key, **ended_values(change.held.consumer, now if expired is None else expired)})
             if amount is None:
-                given_back.append({"consumer": consumer, "provider": number, "name": name})
+                given_back.append(key)
             elif (number, name) in change.had:
-                altered.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
+                altered.append({**key, "amount": amount, "now": now})
             else:
-                taken.append({"consumer": consumer, "provider": number, "name": name, "amount": amount})
-    for statement, rows in ((_GIVE_BACK, given_back), (_ALTER, altered), (_TAKE, taken)):
+                taken.append({**key, "amount": amount, "now": now})
+    for statement, rows in ((REMEMBER, past), (_GIVE_BACK, given_back), (_ALTER, altered), (_TAKE, taken)):
         for part in batches(rows):
             statement.repeat(connection, part)
     counts = [{"provider": number, "name": name, "more": more} for (number, name), more in sorted(_growth(needed).items()) if more]

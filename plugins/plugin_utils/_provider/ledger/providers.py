@@ -172,7 +172,7 @@ def _guard_without_expired(
     ended = sorted(map(released, chosen), key=lambda change: change.wanted.uuid)
     consumers = guard_consumers(connection, ended, now)
     guard_providers(connection, {**{number: None for change in ended for number, _name in change.touched}, **expected})
-    write_changes(connection, ended, consumers)
+    write_changes(connection, ended, consumers, now)
 
 
 def _refuse_overtaken(

@@ -27,5 +27,5 @@ def release_expired(connection: sa.Connection, expired: Collection[Holding], now
     ended = sorted(map(released, expired), key=lambda change: change.wanted.uuid)
     consumers = guard_consumers(connection, ended, now)
     guard_providers(connection, dict.fromkeys(number for change in ended for number, _name in change.touched))
-    write_changes(connection, ended, consumers)
+    write_changes(connection, ended, consumers, now)
     return [ConsumerState(holding.consumer, holding.by_provider) for holding in expired]

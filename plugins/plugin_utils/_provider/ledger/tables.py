@@ -160,6 +160,8 @@ allocations = sa.Table(
     sa.Column("provider_id", _ROW_NUMBER, primary_key=True),
     sa.Column("resource_class", _NAME, primary_key=True),
     sa.Column("used", sa.BigInteger, nullable=False),
+    # Since when the consumer has exactly this amount; not known of what earlier releases have written.
+    sa.Column("since", sa.BigInteger),
     sa.ForeignKeyConstraint(["provider_id", "resource_class"], ["inventories.provider_id", "inventories.resource_class"]),
     sa.Index(None, "provider_id", "resource_class", "used"),
     **_OPTIONS,
@@ -180,5 +182,23 @@ quotas = sa.Table(
     sa.Column("project", sa.String(LONGEST_NAME), sa.ForeignKey("projects.name"), primary_key=True),
     sa.Column("resource_class", _NAME, primary_key=True),
     sa.Column("most", sa.BigInteger, nullable=False),
+    **_OPTIONS,
+)
+
+# What consumers have had: names and UUIDs of the time, for consumers and providers come and go.
+history = sa.Table(
+    "history",
+    metadata,
+    sa.Column("id", _ROW_NUMBER, primary_key=True),
+    sa.Column("consumer", _UUID, nullable=False),
+    sa.Column("name", sa.String(LONGEST_PROVIDER_NAME)),
+    sa.Column("project", sa.String(LONGEST_NAME)),
+    sa.Column("user", sa.String(LONGEST_NAME)),
+    sa.Column("provider", _UUID, nullable=False),
+    sa.Column("provider_name", sa.String(LONGEST_PROVIDER_NAME), nullable=False),
+    sa.Column("resource_class", _NAME, nullable=False),
+    sa.Column("used", sa.BigInteger, nullable=False),
+    sa.Column("began", sa.BigInteger),
+    sa.Column("ended", sa.BigInteger, nullable=False, index=True),
     **_OPTIONS,
 )

@@ -8,22 +8,36 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
+from ....module_utils._data.containers import read_all
+from ..._common.libraries import sa
+from ..ledger.claims import ConsumerState
+from ..ledger.clock import read_now
+from ..ledger.history import prune_history
 from ..ledger.open import Ledger
 from ..ledger.plain import Plain, plain_ended
 from ..ledger.reap import reap
+from ..world.times import Time, TimeKind
 from .provider import kept_ledger
 from .recovery import run_recoverably
 
 
 def run_provider_reap(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
     """Release the consumers whose lease has ended. Raises InputError, NoSolution and Unavailable."""
+    keep = None if arguments.get("keep_history") is None else read_all(TimeKind(), arguments["keep_history"], "keep_history")
     with kept_ledger(arguments, dry_run=dry_run, rehearsal=rehearsal) as ledger:
-        return run_recoverably(ledger, arguments, _reap)
+        return run_recoverably(ledger, arguments, partial(_reap, keep=keep))
 
 
-def _reap(ledger: Ledger) -> Plain:
-    ended = plain_ended(ledger.write(reap))
+def _reap(ledger: Ledger, keep: Time | None) -> Plain:
+    def work(connection: sa.Connection) -> tuple[list[ConsumerState], int]:
+        found = reap(connection)
+        before = None if keep is None else keep.before(read_now(connection))
+        return found, 0 if before is None else prune_history(connection, before)
+
+    states, pruned = ledger.write(work)
+    ended = plain_ended(states)
     shown = {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in ended}
-    return {"changed": bool(ended), "ended": ended, "diff": {"before": shown, "after": {}}}
+    return {"changed": bool(ended or pruned), "ended": ended, "pruned": pruned, "diff": {"before": shown, "after": {}}}
