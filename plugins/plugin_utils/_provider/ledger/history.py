@@ -97,7 +97,7 @@ def _present(connection: sa.Connection, asked: Asked, now: int, most: int) -> li
         f"ORDER BY a.since DESC, c.uuid, p.name, a.resource_class LIMIT {most}"
     )
     rows = select_rows(connection, text, values)
-    return [Span(*row[:-1], row[-1] if row[-1] is not None and row[-1] <= now else None) for row in rows]
+    return [Span(*(*row[:-1], row[-1] if row[-1] is not None and row[-1] <= now else None)) for row in rows]
 
 
 def _past(connection: sa.Connection, asked: Asked, most: int) -> list[Span]:
