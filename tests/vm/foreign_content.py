@@ -100,9 +100,12 @@ export {environment}
 mdadm --create /dev/md/c$T --run --metadata={metadata} --raid-devices=2 $A $B
 mdadm --create /dev/md/$T --run --level=1 --raid-devices=2 --assume-clean /dev/md/c$T || test {metadata} = imsm
 udevadm settle
-mdadm --stop /dev/md12[0-9]
-mdadm --stop /dev/md12[0-9] || true
-udevadm settle""",
+for attempt in 1 2 3 4 5; do
+    mdadm --stop /dev/md12[0-9] 2>/dev/null || true
+    udevadm settle
+    grep ^md /proc/mdstat >/dev/null || break
+done
+! grep ^md /proc/mdstat""",
         f"for disk in $A $B; do wipefs --noheadings --output TYPE $disk | grep {signature} >/dev/null; done",
     )
 
