@@ -139,8 +139,8 @@ def test_a_run_without_a_tool_says_so_and_writes_nothing(host: Host, made: bool)
 def test_of_two_runs_at_once_one_makes_it_and_the_other_one_waits_or_changes_nothing(host: Host, waits: bool) -> None:
     runs = [host.begin(host.schema, lock_timeout=600 if waits else 0) for _run in range(2)]
     results = [result_in(*run.communicate()) for run in runs]
-    made = [result for result in results if result["changed"]]
-    others = [result for result in results if not result["changed"]]
+    made = [result for result in results if result.get("changed", False)]
+    others = [result for result in results if not result.get("changed", False)]
     assert (len(made), len(others)) == (1, 1), results
     assert not made[0].get("failed"), made
     assert bool(others[0].get("failed")) is not waits, others
