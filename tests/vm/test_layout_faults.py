@@ -120,18 +120,18 @@ def test_a_run_without_a_tool_says_so_and_writes_nothing(host: Host, made: bool)
     """A host without a tool sees less of what is on its disks; what it does not see it does not destroy."""
     if made:
         host.complete()
+    before = host.writes()
     for tool in TOOLS:
         host.shell(
             f"cd /usr; for place in bin/{tool} sbin/{tool}; do test ! -e $place || mv $place $place.away; done; ! type {tool} 2>/dev/null"
         )
-        before = host.writes()
         host.attempt(host.schema, _ansible_check_mode=True)
         result = host.attempt(host.schema)
         assert (result["changed"], result.get("destroys", [])) == (False, []), (tool, result)
         assert not any(step["done"] for step in result.get("steps", [])), (tool, result)
         assert result.get("failed") or (made and result["steps"] == []), (tool, result)
-        assert host.writes() == before, tool
         host.shell(f"cd /usr; for place in bin/{tool} sbin/{tool}; do test ! -e $place.away || mv $place.away $place; done")
+    assert host.writes() == before
     host.complete()
 
 
