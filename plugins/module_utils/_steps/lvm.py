@@ -342,7 +342,8 @@ class _StripedStep(VolumeStep):
             program, *rest = ("lvextend", self.path) if before else ("lvcreate", *create)
             machine.change([program, "--yes", "--quiet", *options, f"--size={size}b", *rest, *nodes])
             before = size
-        found = report(machine, "lv", "lv_size,stripes", "--segments", self.path)
+        # There is a row for every segment.
+        found = report(machine, "lv", "lv_size,stripes", self.path)
         kinds = sorted({int(row["stripes"]) for row in found})
         if kinds != [self.stripes] or int(found[0]["lv_size"]) < self.size:
             says = f"{self.path} has {found[0]['lv_size']} bytes in segments of {', '.join(map(str, kinds))} stripes"

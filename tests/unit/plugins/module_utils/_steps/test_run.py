@@ -267,7 +267,7 @@ def striped_answers(free, stripes, size):
     segments = [{"lv_size": str(size), "stripes": str(count)} for count in stripes]
     return {
         f"pvs {COLUMNS} pv_name,pv_free,vg_name,vg_extent_size": json.dumps({"report": [{"pv": volumes}]}),
-        f"lvs {COLUMNS} lv_size,stripes --segments os/wide": json.dumps({"report": [{"lv": segments}]}),
+        f"lvs {COLUMNS} lv_size,stripes os/wide": json.dumps({"report": [{"lv": segments}]}),
     }
 
 
