@@ -264,6 +264,8 @@ class Table(Kind):
             accepted = row.kind.json_schema()
             if self._alternative:
                 accepted = {"anyOf": [self._alternative, accepted]} if accepted else accepted
+            if accepted and not row.required:
+                accepted = _or_null(accepted)
             properties[row.name] = described | accepted | default
         required = [row.name for row in self.rows if row.required]
         closed = {} if self._others else {"additionalProperties": False}
@@ -280,6 +282,12 @@ class Table(Kind):
     def _add_missing(self, row: Row, data: Mapping[t.Any, t.Any], where: Place, mistakes: Mistakes) -> None:
         others = [str(key)[:LONGEST_SHOWN] for key in data if key not in self._known] if self._others else []
         mistakes.add(where, f"is missing{suggest(row.name, others)}; must be {row.kind.wanted}")
+
+
+def _or_null(accepted: Json) -> Json:
+    """Return the JSON Schema of a value that may be null, which stands for a key that is not given."""
+    null: Json = {"type": "null"}
+    return {"anyOf": [*accepted["anyOf"], null]} if accepted.keys() == {"anyOf"} else {"anyOf": [accepted, null]}
 
 
 def _with_dashes(data: Mapping[t.Any, t.Any]) -> Values:

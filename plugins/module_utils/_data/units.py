@@ -30,8 +30,11 @@ _SIZE = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)\s*
 _LONGEST = 100
 """No size that means anything has as many characters."""
 
-SIZE_PATTERN = r"^\s*[0-9]+(\.[0-9]+)?\s*([KkMmGgTtPpEe]([Ii]?[Bb])?|[Bb])?\s*$"
-"""What parse_bytes takes, as a regular expression of JSON Schema."""
+_BLANKS = "[ \\t\\n\\r\\f\\v]*"
+SIZE_PATTERN = rf"^{_BLANKS}[0-9]+(\.[0-9]+)?{_BLANKS}([KkMmGgTtPpEe]([Ii]?[Bb])?|[Bb])?{_BLANKS}$"
+"""What parse_bytes takes, as a regular expression of JSON Schema, whose own class of blanks has more than those of ASCII."""
+NO_SIZE_PATTERN = rf"^{_BLANKS}0+(\.0+)?{_BLANKS}([KkMmGgTtPpEe]([Ii]?[Bb])?|[Bb]|%)?{_BLANKS}$"
+"""What of it, or of percentages, is nothing."""
 
 
 @functools.lru_cache(maxsize=1024)

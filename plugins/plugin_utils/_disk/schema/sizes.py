@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ....module_utils._data.kinds import LARGEST_SIZE, Json, Kind, is_number, shown
-from ....module_utils._data.units import SIZE_PATTERN, parse_mib
+from ....module_utils._data.units import NO_SIZE_PATTERN, SIZE_PATTERN, parse_mib
 
 _PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
 
@@ -53,6 +53,5 @@ class SpaceSize(Kind):
 
     def json_schema(self) -> Json:
         number = {"type": "number", "maximum": LARGEST_SIZE} | ({"minimum": 0} if self._zero else {"exclusiveMinimum": 0})
-        return {
-            "anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}, {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"}]
-        }
+        texts: list[Json] = [{"type": "string", "pattern": pattern} for pattern in (SIZE_PATTERN, r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$")]
+        return {"anyOf": [number, *(text if self._zero else {**text, "not": {"pattern": NO_SIZE_PATTERN}} for text in texts)]}

@@ -207,7 +207,7 @@ class _Legs(Kind):
         return int(value) if is_whole(value) and 1 <= value <= LARGEST_SIZE else self.refuse(value)
 
     def json_schema(self) -> Json:
-        return {"anyOf": [{"type": "integer", "minimum": 1}, {"const": ALL_DISKS}]}
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE}, {"const": ALL_DISKS}]}
 
 
 class _PerDisk(Kind):
@@ -271,12 +271,17 @@ def _folded(word: str) -> str:
     return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
 
 
+def _given(*keys: str) -> Json:
+    """Return that keys are there; null is as good as nothing."""
+    return {"required": list(keys), "properties": {key: {"not": {"type": "null"}} for key in keys}}
+
+
 def _schema_of_types() -> Json:
     """Return what JSON Schema has to say of keys that go together."""
-    rules: list[Json] = [{"not": {"required": ["size", bound]}} for bound in ("min_size", "max_size")]
+    rules: list[Json] = [{"not": _given("size", bound)} for bound in ("min_size", "max_size")]
     for key, types in KEYS_OF_SOME.items():
         others = [str(space_type) for space_type in SpaceType if space_type not in types]
-        rules.append({"if": {"required": [key]}, "then": {"not": {"properties": {"type": {"enum": others}}}}})
+        rules.append({"if": _given(key), "then": {"not": {"properties": {"type": {"enum": others}}}}})
     rules.append({"if": {"properties": {"type": {"const": str(SpaceType.RAID)}}}, "then": {"required": ["level"]}})
     return {"allOf": rules}
 
