@@ -9,8 +9,11 @@ Here each target gets a few hundred calls; `make fuzz` has more of them, and is 
 
 from __future__ import annotations
 
+import ast
 import os
 import pathlib
+import sys
+import types
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.paths import why_no_path
@@ -23,8 +26,20 @@ TARGETS = {target.name: target for target in all_targets()}
 CALLS, SEED = int(os.environ.get("TEST_FUZZ_CALLS", "400")), int(os.environ.get("TEST_FUZZ_SEED", "1"))
 HAND_OVER = {"disk_boot", "disk_facts", "disk_keys", "disk_layout", "disk_layout_info", "disk_mounts", "disk_tables", "node_facts"}
 """Actions that hand their options over to the module on the host, and read none themselves."""
-OF_THE_PLAY = {"pinned_options"}
-"""What reads the variables of a play; it has tests of its own."""
+OF_THE_PLAY = {"host_answer", "pinned_options"}
+"""What hands over what a play says to other modules, and what reads its variables; they have tests of their own."""
+CALLED_BY_ANSIBLE = {folder.name for folder in (ROOT / "plugins").iterdir() if folder.is_dir()} - {
+    *("doc_fragments", "modules", "module_utils", "plugin_utils", "__pycache__")
+}
+ASKING = (
+    *("module_utils/_layout", "module_utils/_steps", "module_utils/_facts/host.py", "module_utils/_facts/reader.py::read_remains"),
+    *("module_utils/_keys/header.py::read_header", "plugin_utils/_provider/feasible/matching.py::read_matching"),
+    *("plugin_utils/_provider/ledger/read.py", "plugin_utils/_provider/ledger/usages.py"),
+)
+"""Where a function that is called `read_` runs tools or asks the database, and hands what they say to others, which are fuzzed."""
+
+
+PARSERS = ("parse_", "read_")
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -54,8 +69,33 @@ def test_nothing_is_left_where_damaged_options_point() -> None:
 
 
 def test_every_door_is_fuzzed() -> None:
-    doors = {file.stem for kind in ("action", "filter", "lookup") for file in (ROOT / "plugins" / kind).glob("*.py")}
+    doors = {file.stem for kind in CALLED_BY_ANSIBLE for file in (ROOT / "plugins" / kind).glob("[!_]*.py")}
     assert doors - HAND_OVER - OF_THE_PLAY <= TARGETS.keys()
+
+
+def test_every_parser_is_fuzzed() -> None:
+    """By sound inputs alone each is called, as its name says that it reads something."""
+    called: set[tuple[str, str]] = set()
+
+    def note(frame: types.FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_name.startswith(PARSERS):
+            called.add((os.path.realpath(frame.f_code.co_filename), frame.f_code.co_name))
+
+    sys.setprofile(note)
+    try:
+        for target in TARGETS.values():
+            for sound in target.sound:
+                target.call(sound)
+    finally:
+        sys.setprofile(None)
+    there = {
+        f"{file.relative_to(ROOT / 'plugins')}::{node.name}"
+        for file in (ROOT / "plugins").rglob("*.py")
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith(PARSERS)
+    }
+    reached = {f"{os.path.relpath(file, ROOT / 'plugins')}::{name}" for file, name in called}
+    assert sorted(name for name in there - reached if not name.startswith(ASKING)) == [], "damage what it reads, in tests/support/fuzz"
 
 
 def test_the_same_seed_finds_the_same() -> None:

@@ -27,7 +27,7 @@ import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.facts import DOCUMENTED
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan
-from ansible_collections.bareon.allocator.tests.support.host.lying import CONTAINER, HONEST, Lie, asked, draw_values, install
+from ansible_collections.bareon.allocator.tests.support.host.lying import CONTAINER, HONEST, Lie, asked, draw_values, install, install_ssh
 from ansible_collections.bareon.allocator.tests.support.house.variables import variables_read
 
 ROOT = Path(__file__).parents[2]
@@ -132,6 +132,9 @@ class World:
         for place in ("canary/key", "home/.ssh/authorized_keys", "work/image.tar", "work/mine"):
             (folder / place).write_text("of the operator\n", encoding="utf-8")
             (folder / place).chmod(0o600)
+        self.program = self.canary / "program"
+        self.program.write_text(f"#!/bin/sh\ntouch {self.pwned}\n", encoding="utf-8")
+        self.program.chmod(0o755)
         (self.work / "finish.yml").write_text("[]\n", encoding="utf-8")
         (self.work / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
         (self.work / "plans").mkdir()
@@ -273,6 +276,29 @@ def test_facts_of_a_fleet_are_no_options(world: World, name: str, number: int) -
     for host, module in lying.items():
         assert module in asked(world.folder / "hosts" / host), f"{host} was not asked to run {module}\n{text}"
         assert fails(text, host, named=ours[host]), f"nobody says that {host} lied in the answer of {module}\n{text}"
+
+
+@pytest.mark.parametrize("name", [*FLEETS, *MOVERS])
+def test_settings_of_ansible_are_no_facts(world: World, name: str) -> None:
+    """Ansible takes settings of ssh from facts: with these, the next file that goes to the host runs a program on the controller."""
+    case = {**FLEETS, **MOVERS}[name]
+    settings = {
+        "ansible_sftp_executable": str(world.program),
+        "ansible_scp_executable": str(world.program),
+        "ansible_control_path_dir": str(world.canary / "made"),
+        "ansible_remote_tmp": f"{world.folder}/$(touch {world.pwned})",
+        "ansible_async_dir": f"{world.folder}/$(touch {world.pwned})",
+    }
+    hosts = {}
+    for index, module in enumerate(case.asks if name in FLEETS else case.asks[-1:]):
+        lie = Lie(settings, case.heard.get(module, {}))
+        hosts[f"web{index}"] = {**world.host(case, f"web{index}", {module: lie}), "ansible_connection": "ssh"}
+    path = f"{install_ssh(world.folder / 'bin')}:{os.environ['PATH']}"
+    _code, text = world.run(case, hosts, PATH=path, ANSIBLE_SSH_CONTROL_PATH_DIR=str(world.folder / "control"))
+    check_nothing_happened(world, case, text)
+    for index, module in enumerate(case.asks if name in FLEETS else case.asks[-1:]):
+        assert module in asked(world.folder / "hosts" / f"web{index}"), f"web{index} was not asked to run {module}\n{text}"
+        assert fails(text, f"web{index}", named=True), text
 
 
 @pytest.mark.parametrize("number", range(DRAWS))

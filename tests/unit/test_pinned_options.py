@@ -66,9 +66,33 @@ def test_every_module_has_an_action_that_checks_facts() -> None:
     for module in sorted((ROOT / "plugins" / "modules").glob("*.py")):
         action = ROOT / "plugins" / "action" / module.name
         text = action.read_text(encoding="utf-8") if action.exists() else ""
-        if not any(check in text for check in ("HostAction", "PlanningAction", "refuse_facts(")):
+        if not any(check in text for check in ("HostAction", "PlanningAction", "refuse_facts(", "run_checked(")):
             lacking.append(module.stem)
     assert not lacking
+
+
+ON_THE_CONTROLLER = {"add_host", "assert", "debug", "fail", "import_tasks", "include_role", "include_tasks", "set_fact"}
+"""What of ansible.builtin asks no host. Any other module's answer can have facts, which are settings of Ansible for the next task."""
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_asks_hosts_by_host_answer(role: str) -> None:
+    files = [file for part in ("tasks", "handlers") for file in sorted((ROOT / "roles" / role).glob(f"{part}/**/*.yml"))]
+    asks = {f"{file.relative_to(ROOT)}: {key}" for file in files for key in modules_of(yaml.safe_load(file.read_text(encoding="utf-8")))}
+    assert not asks
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)
+def test_a_playbook_asks_hosts_by_host_answer(playbook: Path) -> None:
+    for play in yaml.safe_load(playbook.read_text(encoding="utf-8")):
+        if (play["hosts"], play.get("connection")) != ("localhost", "local"):
+            assert not modules_of(play), play["name"]
+
+
+def modules_of(tasks: t.Any) -> set[str]:
+    """Return the modules of Ansible that tasks have hosts run by themselves."""
+    names = {key for part in mappings(tasks) for key in part if str(key).startswith("ansible.")}
+    return {name for name in names if name.removeprefix("ansible.builtin.") not in ON_THE_CONTROLLER}
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)

@@ -37,7 +37,7 @@ OF_THE_WHOLE = frozenset(
 SELECTING = frozenset({"subvol", "subvolid"})
 
 _SUBVOLUME = re.compile(r"^ID ([0-9]+) gen [0-9]+ top level [0-9]+ path (.+)$", re.MULTILINE)
-_QUOTA_GROUP = re.compile(r"^0/([0-9]+)\s+[0-9]+\s+[0-9]+\s+([0-9]+|none)\b", re.MULTILINE)
+_QUOTA_GROUP = re.compile(r"^0/([0-9]+)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,20}|none)\b", re.MULTILINE)
 """A subvolume's own group: what it refers to, what it refers to alone, and the most that it may refer to."""
 
 

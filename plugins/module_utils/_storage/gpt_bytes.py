@@ -41,6 +41,8 @@ _LEGACY_BOOT_BIT = 2
 _WITHOUT_WORDS = ((1 << 48) - 1) & ~0b111
 """Bits 3 to 47: sfdisk has words for the first three, and numbers for those of the type."""
 _LARGEST_LBA32 = 0xFFFFFFFF
+_LAST_OFFSET = (1 << 63) - 1 - MIB
+"""Behind it nothing can be read: the kernel's offsets are signed."""
 
 
 class WrongTable(ValueError):
@@ -90,7 +92,7 @@ def read_raw_table(read: Callable[[int, int], bytes], sector: int) -> t.Optional
         return None
     fields = _HEADER.unpack_from(header)
     size, place, count, entry_size, of_entries = fields[2], fields[9], fields[10], fields[11], fields[12]
-    if not _HEADER.size <= size <= sector or entry_size < _LEAST_ENTRY or count * entry_size > MIB:
+    if not _HEADER.size <= size <= sector or entry_size < _LEAST_ENTRY or count * entry_size > MIB or place * sector > _LAST_OFFSET:
         return None
     header = header[:size]
     entries = read(place * sector, count * entry_size)

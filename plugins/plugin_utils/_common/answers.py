@@ -193,7 +193,10 @@ def read_error(data: t.Any) -> Exception:
     """Return the exception that plain data stand for; raises ValueError or TypeError for anything else."""
     kind, *details = _checked(data, list)
     if kind == "mistakes":
-        return InputError(Mistake(_checked(place, str), _checked(says, str)) for place, says in details[0])
+        (mistakes,) = details
+        return InputError([Mistake(_checked(place, str), _checked(says, str)) for place, says in _checked(mistakes, list)])
     if kind == "no solution":
-        return NoSolution(_checked(details[0], str), _checked(details[1], dict))
-    return (Unavailable if kind == "unavailable" else RuntimeError)(_checked(details[0], str))
+        says, conflict = details
+        return NoSolution(_checked(says, str), _checked(conflict, dict))
+    (says,) = details
+    return (Unavailable if kind == "unavailable" else RuntimeError)(_checked(says, str))

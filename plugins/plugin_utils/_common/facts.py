@@ -22,12 +22,28 @@ PREFIXES = ("bareon_", "disk_layout_", "__disk_layout_", "group_moves_", "__grou
 _OF_ANSIBLE = frozenset(
     {
         *("inventory_hostname", "inventory_hostname_short", "inventory_dir", "inventory_file", "group_names", "role_name", "role_path"),
-        # The folder of the modules on a host, which a shell reads there; `local` is a connection, too.
-        "remote_tmp",
         *("omit", "lookup", "query", "q", "now", "undef", "range", "dict", "namespace", "item"),
     }
 )
 """Names of Ansible that a fact can hide: a host that is called otherwise, or that says what is left out, could choose files."""
+SETTINGS = frozenset(
+    {
+        # Programs and folders of the controller, and what proves who the host is.
+        *("sftp_executable", "scp_executable", "sftp_batch_mode", "sshpass_prompt", "control_path", "control_path_dir"),
+        *("private_key", "private_key_passphrase", "host_key_checking", "ssh_host_key_checking"),
+        *(f"paramiko_{name}" for name in ("host", "port", "user", "pass", "password", "private_key_file", "proxy_command", "timeout")),
+        *("paramiko_host_key_checking", "paramiko_use_rsa_sha2_algorithms"),
+        # Folders and users of the host; where the connection is `local` or the host answers for another one, they are those of others.
+        *("remote_tmp", "async_dir", "system_tmpdirs", "admin_users", "common_remote_group", "shell_allow_world_readable_temp"),
+        *(f"{become}_{name}" for become in ("su", "sudo", "runas") for name in ("exe", "flags", "pass", "user")),
+        *("su_prompt_l10n", "sudo_chdir"),
+        # How Ansible runs modules.
+        *("facts_modules", "facts_parallel", "package_use", "interpreter_python_fallback", "python_module_rlimit_nofile"),
+        *("inject_invocation", "no_target_syslog", "syslog_facility", "target_log_info", "worker_session_isolation"),
+        *("win_async_startup_timeout", "deprecation_warnings", "display_skipped_hosts", "delegated_vars"),
+    }
+)
+"""Settings of Ansible, after `ansible_`, that it takes from a fact: it refuses others itself. Some say what runs on the controller."""
 _ANSIBLE = "ansible_"
 """Ansible lists facts without it, and makes variables of them with it."""
 _MOST_CHARACTERS = 80
@@ -45,7 +61,11 @@ def refuse_facts(variables: Mapping[str, t.Any], options: Collection[str] = ()) 
     facts = variables.get("ansible_facts") or {}
     if not isinstance(facts, Mapping):
         raise InputError([Mistake(host_of({}), "its facts are no mapping")])
-    _refuse(host_of(variables), list(_reserved(facts, options)), "has the name of a variable of the operator, and no fact may have it")
+    _refuse(
+        host_of(variables),
+        list(_reserved(facts, options, variables)),
+        "has the name of a variable of the operator, and no fact may have it",
+    )
 
 
 def refuse_undocumented(host: str, result: Mapping[str, t.Any], documented: Collection[str], discovered: str | None = None) -> None:
@@ -71,10 +91,12 @@ def _refuse(host: str, names: list[str], says: str) -> None:
         raise InputError(mistakes)
 
 
-def _reserved(facts: Mapping[t.Any, t.Any], options: Collection[str]) -> Iterator[str]:
+def _reserved(facts: Mapping[t.Any, t.Any], options: Collection[str], variables: Mapping[str, t.Any]) -> Iterator[str]:
     for key in facts:
         name = str(key).removeprefix(_ANSIBLE)
-        if name not in DOCUMENTED and (name in options or name in _OF_ANSIBLE or name.startswith(PREFIXES)):
+        # A fact that somebody calls `admin_users` is no setting; Ansible lists it as it lists `ansible_admin_users`.
+        sets = name in SETTINGS and _ANSIBLE + name in variables
+        if name not in DOCUMENTED and (sets or name in options or name in _OF_ANSIBLE or name.startswith(PREFIXES)):
             yield str(key)
 
 

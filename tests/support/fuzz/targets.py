@@ -28,7 +28,8 @@ from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
 
 from ....plugins.lookup import usages
-from ....plugins.module_utils._data.errors import InputError, NoSolution, Unavailable
+from ....plugins.module_utils._data import units
+from ....plugins.module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable
 from ....plugins.module_utils._facts import lsblk, mounts, node, select, signatures, stacks, udev
 from ....plugins.module_utils._facts.hardware import read_hardware
 from ....plugins.module_utils._keys import header, jwe
@@ -37,6 +38,7 @@ from ....plugins.module_utils._schema.bareon.convert import read_bareon_list
 from ....plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ....plugins.module_utils._steps.machine import StepFailed
 from ....plugins.module_utils._storage import lvm, zfs
+from ....plugins.plugin_utils._common import answers
 from ....plugins.plugin_utils._disk.planner import Planner
 from ....plugins.plugin_utils._disk.schema.profiles import read_profile
 from ....plugins.plugin_utils._group.follow.record import read_record
@@ -50,6 +52,7 @@ from ....plugins.plugin_utils._provider.request.query import parse_query
 from ....plugins.plugin_utils._provider.world.names import known_names
 from ..host.recorded_host import RecordedHost
 from .mutations import mutate
+from .on_disk import BYTES, TEXTS, damage_bytes
 
 PACKAGE = __name__.rpartition(".tests.")[0]
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -228,6 +231,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
     progress |= {"where": {"i0": ["a0", "a1"]}, "storages": {"i0": {"disk0": "local"}}, "outcomes": [{"move": 0, "step": 0, "job": "7"}]}
     window = {"days": ["mon"], "from": "22:00", "to": "23:00"}
     follow = {**cluster, "state_file": str(folder / "state.json"), "windows": [window], "timezone": "UTC", "now": "2026-01-01T00:00:00Z"}
+    matching = {"database": database, "matching": {"resources": {"VCPU": 1}, "required": ["CUSTOM_A"]}}
     options: dict[str, list[dict[str, t.Any]]] = {
         "disk_plan": [
             {"schema": SCHEMA, "hardware": HARDWARE, "reserve": "1 GiB", "eligible": ["usb"], "objective": "fair"},
@@ -254,7 +258,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         "provider": [{"world": WORLD, "name": "x", "inventories": {"VCPU": 1}}, {"database": database, "providers": WORLD["providers"]}],
         "provider_backup": [{"database": database, "path": str(folder / "saved.sqlite"), "timeout": 5}],
         "provider_restore": [{"database": database, "path": str(folder / "backup.sqlite"), "timeout": 5}],
-        "provider_info": [{"world": WORLD, "providers": ["h"]}, {"world": WORLD, "consumers": [UUID], "audit": True}],
+        "provider_info": [{"world": WORLD, "providers": ["h"]}, {"world": WORLD, "consumers": [UUID], "audit": True}, matching],
         "provider_candidates": [
             {"world": WORLD, **REQUEST, "limit": 5},
             {"world": WORLD, "query": "resources=VCPU:1&limit=2"},
@@ -262,6 +266,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         ],
         "provider_allocation": [
             {"database": database, "consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "retries": 1},
+            {"database": database, "consumers": [], "inventories": {"h": {"VCPU": 4}}},
             {"database": database, "consumer": UUID, "request": REQUEST, "retries": 1, "timeout": 5},
             {"database": database, "consumer": UUID, "request": {"one_of": [REQUEST], **WISHES}, "retries": 1, "timeout": 5},
             {
@@ -430,6 +435,14 @@ def hosts() -> Iterator[Target]:
     yield Target("globs of devices", globs, lambda given: _select(records[1], given), ())
 
 
+def disks() -> Iterator[Target]:
+    """Yield what reads bytes of disks, and tables of mounts, containers and arrays."""
+    for name, (bytes_of, read) in BYTES.items():
+        yield Target(name, bytes_of, read, (), damage=damage_bytes)
+    for name, (texts, read_text) in TEXTS.items():
+        yield Target(name, texts, read_text, ())
+
+
 def _zpool_status(text: str) -> t.Any:
     return zfs.read_status(text, "tank")
 
@@ -524,7 +537,22 @@ def sources(folder: pathlib.Path) -> Iterator[Target]:
     )
     urls = ["postgresql://u:p@h:5432/d?sslmode=require", "mysql://u@h/d?charset=utf8", f"sqlite:///{folder}/x.sqlite?timeout=5"]
     yield Target("URL of a database", urls, parse_database, REFUSED)
+    yield Target(
+        "size",
+        ["50 GiB", "512", "2 TB"],
+        lambda text: (units.parse_bytes.__wrapped__(text), units.parse_mib.__wrapped__(text)),
+        (ValueError,),
+    )
+    told = [answers.written_error(error) for error in (InputError([Mistake("a", "b")]), NoSolution("no", {"a": 1}), Unavailable("x"))]
+    yield Target("error of a worker", told, answers.read_error, (TypeError, ValueError))
+    moved = [json.dumps([[["i0", "a1"]], [["a", [1, 2.5]]]])]
+    yield Target("answer of a worker", moved, lambda text: answers.read(_job, text), (ValueError,))
     yield Target("usages", [[f"sqlite:///{folder}/ledger.sqlite"]], _look_up, (AnsibleError,), damage=_one_argument)
+
+
+def _job() -> tuple[list[tuple[str, str]], dict[str, t.Any]]:
+    """Stands for what a worker runs: what it answers is read by the type that it says."""
+    raise NotImplementedError
 
 
 KNOWN = known_names([], ["CUSTOM_A"], [UUID])
@@ -546,4 +574,4 @@ def _written(file: pathlib.Path, text: str) -> pathlib.Path:
 def all_targets() -> list[Target]:
     """Return every target; what they write is in a folder that lasts as long as the process."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="bareon-fuzz-"))
-    return [*actions(folder), *filters(folder), *hosts(), *schemas(), *sources(folder)]
+    return [*actions(folder), *filters(folder), *hosts(), *disks(), *schemas(), *sources(folder)]

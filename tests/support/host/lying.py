@@ -22,6 +22,17 @@ name="${name%%.py*}"
 echo "$name" >>FOLDER/asked
 if [ -f "FOLDER/$name.json" ]; then cat "FOLDER/$name.json"; else cat FOLDER/other.json; fi
 """
+_SSH = """#!/bin/sh
+# Runs here what it was to run on the host, which is what comes last.
+for command; do :; done
+exec sh -c "$command"
+"""
+_SFTP = """#!/bin/sh
+# Copies files to where they were to be on the host.
+while read -r word from to; do
+    [ "$word" != put ] || eval "cp $from $to"
+done
+"""
 _DISKS = [
     {
         "id": f"/dev/disk/by-id/scsi-{letter}",
@@ -52,7 +63,7 @@ HONEST: dict[str, dict[str, t.Any]] = {
     "node_facts": {"changed": False, "ansible_facts": {"bareon_node": {"cpus": 8, "memory": 8192, "numa": {}, "gpus": [], "nics": []}}},
     "setup": {
         "changed": False,
-        "ansible_facts": {"ansible_processor_vcpus": 8, "ansible_memtotal_mb": 8192, "ansible_distribution": "Debian"},
+        "ansible_facts": {"ansible_processor_vcpus": 8, "ansible_memtotal_mb": 8192},
     },
     "command": {"changed": True, "rc": 0, "stdout": _SAID, "stderr": "", "cmd": [], "start": "", "end": "", "delta": ""},
     "stat": {"changed": False, "stat": {"exists": False}},
@@ -100,6 +111,15 @@ def install(folder: Path, lies: t.Mapping[str, Lie]) -> Path:
     program.write_text(_PROGRAM.replace("FOLDER", str(folder)), encoding="utf-8")
     program.chmod(0o755)
     return program
+
+
+def install_ssh(folder: Path) -> Path:
+    """Write stand-ins for ssh and sftp, whose host is this machine, into a folder; return it."""
+    folder.mkdir(parents=True)
+    for name, text in (("ssh", _SSH), ("sftp", _SFTP)):
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    return folder
 
 
 def asked(folder: Path) -> list[str]:

@@ -6,11 +6,17 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
+import ansible
 import pytest
+import yaml
+from ansible.vars.clean import clean_facts
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common.facts import refuse_facts, refuse_undocumented
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.facts import SETTINGS, refuse_facts, refuse_undocumented
 
 OURS = ("bareon_profile", "disk_layout_root", "__disk_layout_option", "group_moves_url", "follow_folder", "ansible_bareon_report")
 
@@ -32,6 +38,40 @@ def test_names_that_no_fact_may_have_are_refused(name: str) -> None:
         refuse_facts({"inventory_hostname": "web1", "ansible_facts": {name: "../../root"}}, {"plan_file"})
     assert places(refused.value)[0].endswith(f".ansible_facts.{name}")
     assert "../../root" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["sftp_executable", "control_path_dir", "remote_tmp", "paramiko_proxy_command", "delegated_vars"])
+def test_settings_of_ansible_are_refused_where_they_are_such(name: str) -> None:
+    """Ansible lists a fact without `ansible_`, whether it has it or not; only with it, it is a setting."""
+    fact = {"ansible_facts": {name: "x"}}
+    refuse_facts({"inventory_hostname": "web1", name: "x", **fact})
+    with pytest.raises(InputError) as refused:
+        refuse_facts({"inventory_hostname": "web1", f"ansible_{name}": "x", **fact})
+    assert places(refused.value) == [f"web1.ansible_facts.{name}"]
+
+
+def test_every_setting_that_this_release_of_ansible_takes_from_a_fact_is_refused() -> None:
+    """As its plugins document them, less those that it takes out of facts itself."""
+    documented = {name: "x" for name in settings_of_ansible() if name.startswith("ansible_")}
+    assert len(documented) > 100
+    taken = {name.removeprefix("ansible_") for name in clean_facts(documented)}
+    assert taken - SETTINGS == set()
+
+
+def settings_of_ansible() -> Iterator[str]:
+    """Return the variables that options of Ansible and its plugins for connections are documented to come from."""
+    root = Path(ansible.__file__).parent
+    yield from variables_of(yaml.safe_load((root / "config" / "base.yml").read_text(encoding="utf-8")))
+    for kind in ("connection", "shell", "become", "doc_fragments"):
+        for file in (root / "plugins" / kind).glob("*.py"):
+            for _quotes, text in re.findall(r"= r?(\"{3}|'{3})(.*?)\1", file.read_text(encoding="utf-8"), re.DOTALL):
+                document = yaml.safe_load(text)
+                yield from variables_of(document.get("options") or {} if isinstance(document, dict) else {})
+
+
+def variables_of(options: dict[str, t.Any]) -> Iterator[str]:
+    for option in options.values():
+        yield from (entry["name"] for entry in (option.get("vars") or [] if isinstance(option, dict) else []))
 
 
 def test_a_host_does_not_choose_the_name_in_the_message() -> None:

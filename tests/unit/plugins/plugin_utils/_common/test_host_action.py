@@ -39,11 +39,26 @@ def test_documented_facts_pass(answered) -> None:
     assert answered(answer) == {**answer, "asked": 1}
 
 
-def test_the_interpreter_that_ansible_has_searched_for_passes(answered, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {"ansible_facts": {"bareon_hardware": {"ram": 1}, "discovered_interpreter_python": "/usr/bin/python3"}}
-    assert answered(answer)["foreign_facts"] == ["web1.ansible_facts.discovered_interpreter_python"]
-    monkeypatch.setattr(Reading, "_discovered_interpreter_key", "discovered_interpreter_python")
-    assert answered(answer) == {**answer, "asked": 1}
+def test_the_interpreter_that_ansible_has_searched_for_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ansible adds it to the facts that it knows while the module runs, and to the answer."""
+    found = {"discovered_interpreter_python": "/usr/bin/python3"}
+    answer = {"ansible_facts": {"bareon_hardware": {"ram": 1}, **found}}
+    searched: list[bool] = []
+
+    def run(_self: t.Any, _tmp: t.Any, task_vars: Plain) -> Plain:
+        task_vars["ansible_facts"].update(found if searched else {})
+        return dict(answer)
+
+    monkeypatch.setattr(NormalAction, "run", run)
+    refused = object.__new__(Reading).run(task_vars={**VARIABLES, "ansible_facts": {}})
+    assert refused["foreign_facts"] == ["web1.ansible_facts.discovered_interpreter_python"]
+    searched.append(True)
+    assert object.__new__(Reading).run(task_vars={**VARIABLES, "ansible_facts": {}}) == answer
+
+
+def test_numbers_for_the_end_of_a_run_are_left_out(answered) -> None:
+    """Ansible adds them up for all hosts, and its release 2.19 ends the run if they are of another kind."""
+    assert "ansible_stats" not in answered({"changed": True, "ansible_stats": {"data": 5}})
 
 
 @pytest.mark.parametrize("facts", [{"bareon_profile": "x"}, {"ansible_user": "x"}, {"bareon_hardware": {}, "anything": 1}, ["x"], "x", 5])
