@@ -148,7 +148,8 @@ def _pass_on(theirs: Future[t.Any], ours: Future[t.Any], job: Callable[..., t.An
             ours.set_exception(answers.read_error(content))
         else:
             ours.set_exception(Unavailable(f"the Dask cluster cannot run this collection: {content}"))
-    except (RecursionError, TypeError, ValueError) as unread:
+    except Exception as unread:
+        # Whatever it is: nobody else completes our future, and who waits for it would wait for ever.
         ours.set_exception(Unavailable(f"a worker of the Dask cluster answers with something else than was asked for: {unread}"))
 
 

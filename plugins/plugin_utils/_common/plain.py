@@ -22,6 +22,9 @@ def plain(value: t.Any) -> t.Any:
         return value
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, bytes):
+        # As SQLite has it where somebody has written it into a column of text.
+        return value.decode("utf-8", errors="replace")
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):

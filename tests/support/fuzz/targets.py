@@ -51,6 +51,7 @@ from ....plugins.plugin_utils._provider.ledger.url import parse_database
 from ....plugins.plugin_utils._provider.request.query import parse_query
 from ....plugins.plugin_utils._provider.world.names import known_names
 from ..host.recorded_host import RecordedHost
+from .ledgers import change_rows, copied, damage_rows, tables_of
 from .mutations import mutate
 from .on_disk import BYTES, TEXTS, damage_bytes
 
@@ -309,6 +310,46 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
     for name, sound in options.items():
         # A search that is cut off by its count ends soon; one of minutes tells nothing of its input.
         yield Target(name, sound, act(name, folder), (), damage=_cheap, price=slow.get(name, 1))
+
+
+def ledgers(folder: pathlib.Path) -> Iterator[Target]:
+    """Yield every action that reads a ledger, on ledgers with rows of somebody else."""
+    sound, changed = folder / "sound.sqlite", folder / "changed.sqlite"
+    database = f"sqlite:///{sound}"
+    act("provider", folder, check=False)({"database": database, "providers": WORLD["providers"], "custom_traits": ["CUSTOM_A"]})
+    claim = {"database": database, "consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "user": "u"}
+    act("provider_allocation", folder, check=False)(claim)
+    there = {"database": f"sqlite:///{changed}"}
+    asked: dict[str, list[dict[str, t.Any]]] = {
+        "provider": [there | {"providers": WORLD["providers"]}, there | {"name": "n", "state": "absent"}],
+        "provider_allocation": [there | {"consumer": "c", "request": REQUEST}, there | {"consumer": UUID, "state": "absent"}],
+        "provider_backup": [there | {"path": str(folder / "rows.sqlite")}],
+        "provider_candidates": [there | REQUEST | {"limit": 5}],
+        "provider_info": [there | {"audit": True}, there | {"matching": {"resources": {"VCPU": 1}}}, there | {"consumers": [UUID]}],
+        "provider_restore": [{"database": f"sqlite:///{folder}/restored.sqlite", "path": str(changed)}],
+        "group_info": [{"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}}],
+        "group_balance": [{"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}}],
+        "group_evacuate": [{"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}, "nodes": ["h"]}],
+    }
+    draws = damage_rows(tables_of(sound))
+    for name, options in asked.items():
+        yield Target(f"rows of a ledger in {name}", [[]], _on_rows(name, folder, sound, changed, options), (), damage=draws, price=4)
+    look = _on_rows("", folder, sound, changed, [there])
+    yield Target("rows of a ledger in usages", [[]], look, (AnsibleError,), damage=draws, price=4)
+
+
+def _on_rows(
+    name: str, folder: pathlib.Path, sound: pathlib.Path, changed: pathlib.Path, options: list[dict[str, t.Any]]
+) -> Callable[[t.Any], t.Any]:
+    def read(rows: t.Any) -> None:
+        for each in options:
+            change_rows(copied(sound, changed), rows)
+            result = act(name, folder)(each) if name else _look_up([each["database"]])
+            shown = [str(result.get(key, "")) for key in ("msg", "summary")] if isinstance(result, dict) else []
+            if any("\x1b" in text or "\u202e" in text for text in shown):
+                raise Unforeseen(f"what nobody sees is shown: {shown}")
+
+    return read
 
 
 def _cheap(draw: random.Random, sound: t.Any) -> t.Any:
@@ -574,4 +615,4 @@ def _written(file: pathlib.Path, text: str) -> pathlib.Path:
 def all_targets() -> list[Target]:
     """Return every target; what they write is in a folder that lasts as long as the process."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="bareon-fuzz-"))
-    return [*actions(folder), *filters(folder), *hosts(), *disks(), *schemas(), *sources(folder)]
+    return [*actions(folder), *ledgers(folder), *filters(folder), *hosts(), *disks(), *schemas(), *sources(folder)]

@@ -20,6 +20,7 @@ from ....module_utils._data.errors import InputError, NoSolution, Unavailable
 from ....module_utils._data.words import listed
 from ..._common.libraries import sa
 from ..world.model import World
+from .audit import audit
 from .database import KeptConnection, in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
 from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
@@ -136,10 +137,18 @@ def open_ledger(
         except InputError:
             raise
         except _OF_WRONG_TYPES:
-            opened.read(refuse_mistyped)
+            opened.read(_refuse_damaged)
             raise
     finally:
         ledger.close()
+
+
+def _refuse_damaged(connection: sa.Connection) -> None:
+    """Raise Unavailable for a database that the ledger itself would not have written."""
+    found = audit(connection)
+    if found:
+        says = "; ".join(finding.says for finding in found[:_FEW])
+        raise Unavailable(f"the database {describe(connection.engine.url)} was edited by hand, and an audit of it says: {says}")
 
 
 @contextmanager

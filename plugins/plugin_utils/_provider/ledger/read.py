@@ -627,7 +627,9 @@ def _read_allocations(
     holding = f"SELECT id, uuid FROM consumers WHERE expires_at IS NULL OR expires_at > {now}"
     columns = f"SELECT c.uuid, a.provider_id, a.resource_class, a.used FROM allocations a JOIN ({holding}) c ON c.id = a.consumer_id"
     for consumer, number, name, used in _rows(connection, columns, "a.provider_id", numbers):
-        found[consumer][uuids[number]][name] = used
+        # An audit tells of those whose provider was taken away by hand.
+        if number in uuids:
+            found[consumer][uuids[number]][name] = used
     return {consumer: dict(amounts) for consumer, amounts in found.items()}
 
 

@@ -41,7 +41,9 @@ class Inventory:
     @property
     def capacity(self) -> int:
         """How much may be in use at once: what is not reserved, overcommitted by the ratio, rounded down."""
-        return min(int((self.total - self.reserved) * self.allocation_ratio), LARGEST_CAPACITY)
+        amount = (self.total - self.reserved) * self.allocation_ratio
+        # A ratio that somebody has written into the database by hand can be too large to count with.
+        return int(max(-LARGEST_CAPACITY, min(amount, LARGEST_CAPACITY)))
 
     def allows_piece(self, amount: int) -> bool:
         """Whether one consumer may have exactly `amount`: from min_unit to max_unit, and min_unit or a multiple of step_size (seed 002)."""

@@ -224,6 +224,14 @@ def test_an_answer_of_another_type_is_refused(scheduler, monkeypatch, answer):
     assert solve_each(says_a_number, {"a": 1}, Resources(scheduler=scheduler))["a"].result == 5
 
 
+@pytest.mark.parametrize("error", [["mistakes"], ["no solution"], ["no solution", "x"], ["other"], [], "x", None, ["mistakes", [["a"]]]])
+def test_an_error_of_another_form_is_refused(scheduler, monkeypatch, error):
+    """A future that nobody completes would be waited for without end."""
+    monkeypatch.setattr(dask_cluster, "_AT_WORKER", repr(json.dumps(["raised", error])))
+    with pytest.raises(Unavailable, match="something else than was asked for"):
+        solve_each(says_a_number, {"a": 1}, Resources(scheduler=scheduler))
+
+
 @pytest.mark.parametrize("address", ["tcp://h:8786", "h:8786", "ws://h:80", "TLS://h:8786", " tls://h:8786", "inproc://x"])
 def test_a_scheduler_without_tls_is_refused_unless_that_is_asked_for(address):
     with pytest.raises(InputError) as caught:
