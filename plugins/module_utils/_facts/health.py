@@ -70,8 +70,8 @@ def _wear(report: Mapping[str, t.Any]) -> t.Any:
         return report["scsi_percentage_used_endurance_indicator"]
     attributes = report.get("ata_smart_attributes")
     table = attributes.get("table") if isinstance(attributes, Mapping) else None
-    rows = [row for row in table if isinstance(row, Mapping)] if isinstance(table, list) else []
-    values = {row.get("id"): row.get("value") for row in rows}
+    rows = [row for row in table if isinstance(row, Mapping) and _is_whole(row.get("id"))] if isinstance(table, list) else []
+    values = {row["id"]: row.get("value") for row in rows}
     left = next((values[at] for at in _WEAR_ATTRIBUTES if _is_whole(values.get(at))), None) if report.get("rotation_rate") == 0 else None
     return None if left is None else max(0, 100 - left)
 

@@ -166,7 +166,7 @@ class _Absent:
     def __or__(self, other: object) -> _Absent:
         return self
 
-    __radd__ = __ror__ = __lt__ = __gt__ = __add__
+    __radd__ = __ror__ = __lt__ = __gt__ = __le__ = __ge__ = __add__
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         return ()

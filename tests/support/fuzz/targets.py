@@ -30,8 +30,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.prof
 from ....plugins.lookup import usages
 from ....plugins.module_utils._data import units
 from ....plugins.module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable
-from ....plugins.module_utils._facts import lsblk, mounts, node, select, signatures, stacks, udev
+from ....plugins.module_utils._facts import health, lsblk, mounts, node, select, signatures, stacks, udev
 from ....plugins.module_utils._facts.hardware import read_hardware
+from ....plugins.module_utils._facts.host import Host, Outcome
 from ....plugins.module_utils._keys import header, jwe
 from ....plugins.module_utils._keys.options import request_of
 from ....plugins.module_utils._schema.bareon.convert import read_bareon_list
@@ -468,6 +469,7 @@ def hosts() -> Iterator[Target]:
             _zpool_status,
             (),
         ),
+        ("health of a disk", [json.dumps(says) for says in _SMART], _health_of, ()),
         ("zfs get", ["tank\tcompression\tlz4\n"], zfs.read_properties, ()),
     ]
     for name, sound, read, refuses in texts:
@@ -482,6 +484,31 @@ def disks() -> Iterator[Target]:
         yield Target(name, bytes_of, read, (), damage=damage_bytes)
     for name, (texts, read_text) in TEXTS.items():
         yield Target(name, texts, read_text, ())
+
+
+_SMART: list[dict[str, t.Any]] = [
+    {
+        **{"smart_status": {"passed": True}, "temperature": {"current": 30}, "rotation_rate": 0},
+        "ata_smart_attributes": {"table": [{"id": 177, "value": 90}, {"id": 231, "value": 80}]},
+    },
+    {"smart_status": {"passed": False}, "nvme_smart_health_information_log": {"percentage_used": 5}},
+    {"smart_status": {"passed": True}, "scsi_percentage_used_endurance_indicator": 3},
+    {"critical_warning": {"value": 0}, "temperature": 300, "percent_used": 7},
+]
+
+
+class _Saying:
+    """A host whose tools all say the same."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def run(self, _command: t.Any) -> Outcome:
+        return Outcome(0, self._text, "")
+
+
+def _health_of(text: str) -> t.Any:
+    return [health.read_health(t.cast("Host", _Saying(text)), "/dev/sda", transport) for transport in ("nvme", "sata")]
 
 
 def _zpool_status(text: str) -> t.Any:
