@@ -46,6 +46,7 @@ ENOUGH: dict[str, Task] = {
     "provider_allocation": {"consumer": "web", "state": "absent"},
     "provider_backup": {"path": "saved.sqlite"},
     "provider_quota": {"project": "red", "limits": {"VCPU": 1}},
+    "provider_capacity": {"groups": {"": {"resources": {"VCPU": 1}}}},
     "provider_history_info": {"since": "7d"},
     "provider_restore": {"path": "saved.sqlite"},
     "provider_candidates": {"groups": {"": {"resources": {"VCPU": 1}}}},

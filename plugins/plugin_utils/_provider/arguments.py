@@ -43,7 +43,7 @@ _ASKED: Mapping[str, t.Any] = {
 
 _IN_QUERY = ("groups", "same_subtree", "root_required", "root_forbidden", "root_member_of", "group_policy", "isolate", "can_split")
 
-_QUERY_EXCLUSIVE: tuple[tuple[str, ...], ...] = tuple(("query", key) for key in _IN_QUERY)
+QUERY_EXCLUSIVE: tuple[tuple[str, ...], ...] = tuple(("query", key) for key in _IN_QUERY)
 
 REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
     **_ASKED,
@@ -51,7 +51,7 @@ REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
         "type": "list",
         "elements": "dict",
         "options": _ASKED,
-        "mutually_exclusive": _QUERY_EXCLUSIVE,
+        "mutually_exclusive": QUERY_EXCLUSIVE,
         "required_one_of": [("groups", "query")],
     },
     "drained": DRAINED_ARGUMENT,
@@ -62,7 +62,13 @@ REQUEST_ARGUMENTS: Mapping[str, t.Any] = {
     "explain_below": {"type": "int", "default": 1},
 }
 
-REQUEST_EXCLUSIVE: tuple[tuple[str, ...], ...] = (*_QUERY_EXCLUSIVE, *(("one_of", key) for key in (*_IN_QUERY, "query")))
+CAPACITY_ARGUMENTS: Mapping[str, t.Any] = {
+    **DATABASE_ARGUMENTS,
+    **{key: spec for key, spec in _ASKED.items() if key != "prefer"},
+    **{key: REQUEST_ARGUMENTS[key] for key in ("drained", "budget")},
+}
+
+REQUEST_EXCLUSIVE: tuple[tuple[str, ...], ...] = (*QUERY_EXCLUSIVE, *(("one_of", key) for key in (*_IN_QUERY, "query")))
 
 REQUEST_NEEDS: tuple[str, ...] = ("groups", "query", "one_of")
 

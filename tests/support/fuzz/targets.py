@@ -294,6 +294,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
             {"database": database, "existing": ["a"], "project": "p", "user": "u", "consumer_type": "VM", "release": True, "timeout": 5},
         ],
         "provider_quota": [{"database": database, "project": "p", "limits": {"VCPU": 4}, "timeout": 5}],
+        "provider_capacity": [{"world": WORLD, **{key: REQUEST[key] for key in REQUEST if key == "groups"}, "budget": 1000}],
         "provider_history_info": [{"database": database, "since": "7d", "until": "2030-01-01", "provider": "h", "limit": 10, "timeout": 5}],
         "provider_reap": [{"database": database, "keep_history": "7d", "timeout": 5}],
     }
