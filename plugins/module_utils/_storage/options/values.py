@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import typing as t
 from collections.abc import Iterable, Mapping
@@ -128,6 +127,9 @@ def not_among(word: str, known: Iterable[str]) -> str:
     known = tuple(known)
     if len(known) <= _FEW:
         return f"which is not one of {', '.join(known)}"
+    # Hosts import it only where it is used.
+    import difflib
+
     close = difflib.get_close_matches(word[:_SHOWN], known, n=3)
     return f"which is not allowed here{f'; did you mean {close[0]}?' if close else ''}"
 
