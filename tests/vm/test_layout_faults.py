@@ -31,7 +31,7 @@ SCHEMA: list[Plain] = [
     {"id": "data", "type": "lv", "size": 120, "mount": "/srv/data", "fs_type": "ext4"},
     {"id": "swap", "type": "lv", "size": 32, "fs_type": "swap"},
 ]
-TOOLS = ("mdadm", "cryptsetup", "lvm", "mkfs.ext4", "sfdisk", "wipefs", "blkid", "udevadm")
+TOOLS = ("mdadm", "cryptsetup", "lvm", "mkfs.ext4", "sfdisk", "wipefs", "blkid")
 
 FILL = "head -c 2G /dev/zero >/run/full 2>/dev/null || true; ! echo more >/run/more 2>/dev/null"
 
