@@ -112,7 +112,7 @@ class Hardware:
     @functools.cached_property
     def drives(self) -> tuple[int, ...]:
         """The drive of every disk: the position of the first disk of all those that fail together."""
-        return domains([disk.drives for disk in self.disks])
+        return domains([disk.drives for disk in self.disks]) if any(disk.drives for disk in self.disks) else tuple(range(len(self.disks)))
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,8 @@ def _extent(values: Values, key: str, place: str, mistakes: Mistakes) -> t.Any:
 
 def _with_drives(disks: Sequence[Disk]) -> list[Disk]:
     """Return the disks with the drives that they are on, as far as others are on them, too; expressions see which share one."""
+    if _are_all_apart(disks):
+        return list(disks)
     drives = drives_of([disk.facts for disk in disks])
     first = domains(drives)
     shared = [drive for drive, count in Counter(first).items() if count > 1]
@@ -180,6 +182,18 @@ def _with_drives(disks: Sequence[Disk]) -> list[Disk]:
         replace(disk, drives=own, facts={**disk.facts, SHARED_DRIVE: number[drive]}) if drive in number else disk
         for disk, own, drive in zip(disks, drives, first)
     ]
+
+
+def _are_all_apart(disks: Sequence[Disk]) -> bool:
+    """Return whether it is plain that every disk is a drive of its own, as on nearly all machines: a fleet pays for more on each."""
+    given = [disk.facts.get("drive") for disk in disks]
+    if all(isinstance(drive, str) and drive for drive in given):
+        names = [str(drive).strip() for drive in given]
+    elif any(given):
+        return False
+    else:
+        names = [text for disk in disks if (text := str(disk.facts.get("serial") or "").strip())]
+    return len(set(names)) == len(names)
 
 
 def _with_volumes(disks: Sequence[Disk]) -> list[Disk]:
