@@ -13,13 +13,13 @@ module: provider_restore
 short_description: Restore the ledger of resource providers from a backup
 version_added: 1.0.0
 description:
-  - Makes the file of an SQLite ledger what a backup of M(bareon.allocator.provider_backup) holds. It is written in one transaction of
-    SQLite, so that no process sees half of it, and no process reads the old state from the log file.
-  - Fails while another program writes to the ledger, and where the backup is no ledger.
-  - A damaged file is replaced, together with its C(-wal) and C(-shm).
+  - Makes a ledger in SQLite, PostgreSQL or MariaDB what a backup of M(bareon.allocator.provider_backup) holds, from whichever of these the
+    backup is. It is written in one transaction, so that no process sees half of it.
+  - Fails while another program writes to the ledger, and where the backup is no ledger. The tables of a server are locked against writers
+    meanwhile; on Galera against those on the same node, so stop the others first.
+  - Providers and consumers that are not in the backup are gone. A damaged file of SQLite is replaced, together with its C(-wal) and C(-shm).
   - Claims that were made since the backup are lost with their generations, though what they stand for may still run. Compare before you
-    go on.
-  - A ledger in PostgreSQL or MariaDB is restored with the means of the server. Or restore into an SQLite file, and move that.
+    go on, and with M(bareon.allocator.provider_reconcile) afterwards.
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -34,6 +34,7 @@ options:
 seealso:
   - module: bareon.allocator.provider_backup
   - module: bareon.allocator.provider_info
+  - module: bareon.allocator.provider_reconcile
 """
 
 EXAMPLES = r"""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Backups: a whole ledger, as it was at one moment, in an SQLite file; and a file of SQLite made what such a backup holds.
+"""Backups: a whole ledger, as it was at one moment, in an SQLite file; and a ledger made what such a backup holds.
 
 A copy of the file alone lacks SQLite's log files. SQLite's own backup reads and writes by way of its locks and its log, so that
 the commits of all processes are in it, and none is written into half of another state.
@@ -28,6 +28,7 @@ from .deadline import Deadline
 from .open import open_ledger
 from .read import read_consumers
 from .rehearsal import copy_ledger
+from .replace import replace_all
 from .tables import providers
 from .url import describe, parse_database
 
@@ -83,18 +84,15 @@ def back_up(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
 
 
 def restore(database: str | None, path: Path, timeout: float, *, dry_run: bool) -> Contents:
-    """Make the file of an SQLite ledger what a backup holds, in one transaction of SQLite; a damaged file is replaced, with its logs.
+    """Make a ledger what a backup holds, in one transaction; a damaged file of SQLite is replaced, with its logs.
 
-    Raises InputError for a database on a server, or a backup that is none, and Unavailable while another program writes.
+    Raises InputError for a backup that is none, and Unavailable while another program writes.
     """
     url = parse_database(database)
-    if url.get_backend_name() != "sqlite":
-        says = f"{describe(url)} is on a server; restore it with psql or mariadb from a dump, or restore into an SQLite file and move that"
-        raise InputError([Mistake("database", says)])
-    target, deadline = file_of(url), Deadline(timeout)
+    target, deadline = file_of(url) if url.get_backend_name() == "sqlite" else None, Deadline(timeout)
     if not path.is_file():
         raise InputError([Mistake("path", f"there is no file {path}")])
-    if target.exists() and path.samefile(target):
+    if target is not None and target.exists() and path.samefile(target):
         raise InputError([Mistake("path", "is the database itself; give a backup")])
     with tempfile.TemporaryDirectory(prefix="bareon-") as folder:
         # What is checked is what is restored, brought up to date first; the backup stays as it is.
@@ -102,6 +100,9 @@ def restore(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
         _refuse_no_ledger(path)
         copy_ledger(f"sqlite:///{path}", checked, timeout)
         contents = read_contents(f"sqlite:///{checked}")
+        if target is None:
+            _restore_on_server(database, checked, timeout, dry_run=dry_run)
+            return contents
         if dry_run:
             with suppress(sqlite3.DatabaseError):
                 _refuse_writer(target, str(describe(url)))
@@ -118,6 +119,12 @@ def restore(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
                     raise Unavailable(f"the database {describe(url)} cannot be restored ({error})") from None
                 _replace_damaged(source, target)
     return contents
+
+
+def _restore_on_server(database: str | None, checked: Path, timeout: float, *, dry_run: bool) -> None:
+    with open_ledger(f"sqlite:///{checked}", dry_run=True) as source, open_ledger(database, dry_run=dry_run, timeout=timeout) as target:
+        if not dry_run:
+            source.read(lambda connection: replace_all(connection, target))
 
 
 def _refuse_no_ledger(path: Path) -> None:

@@ -123,7 +123,6 @@ def test_a_ledger_that_is_gone_is_restored_and_one_of_an_earlier_release_brought
     ("options", "says"),
     [
         ({"path": "/nowhere/saved.sqlite"}, "path: there is no file"),
-        ({"database": "postgresql://ledger@host/name"}, "is on a server"),
         ({"path": "ledger.sqlite"}, "is the database itself"),
     ],
 )
