@@ -17,7 +17,8 @@ description:
     backup is. It is written in one transaction, so that no process sees half of it.
   - Fails while another program writes to the ledger, and where the backup is no ledger. The tables of a server are locked against writers
     meanwhile; on Galera against those on the same node, so stop the others first.
-  - Providers and consumers that are not in the backup are gone. A damaged file of SQLite is replaced, together with its C(-wal) and C(-shm).
+  - Providers and consumers that are not in the backup are gone. A damaged file of SQLite is replaced, together with its C(-wal) and
+    C(-shm).
   - Claims that were made since the backup are lost with their generations, though what they stand for may still run. Compare before you
     go on, and with M(bareon.allocator.provider_reconcile) afterwards.
 author:
