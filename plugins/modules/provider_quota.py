@@ -29,7 +29,7 @@ options:
     required: true
   limits:
     description:
-      - The most that the project may have of each class, C({class: amount}). Classes that are not named are not limited.
+      - "The most that the project may have of each class, C({class: amount}). Classes that are not named are not limited."
       - Required with O(state=present). It replaces the limits that the project had.
     type: dict
   state:
