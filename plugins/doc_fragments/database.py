@@ -22,7 +22,8 @@ options:
         V(postgresql://user:password@host/name) or V(mariadb://user:password@host/name). For a Galera cluster, name any of its nodes.
       - The first task that writes creates the tables. The first one of a newer release migrates them.
       - Default is the environment variable E(BAREON_DATABASE) on the controller, else the SQLite file
-        C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set.
+        C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set. A task that makes this file warns.
+        In a container, where it would be new and empty at every job, it is made only if E(XDG_DATA_HOME) is set.
       - SQLite needs a local file system of the controller. It does not work over NFS.
     type: str
   timeout:

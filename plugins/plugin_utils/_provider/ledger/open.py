@@ -28,7 +28,7 @@ from .migrate import NEWEST, read_scripts, refuse_newer, revision_at_connect, ta
 from .mistyped import refuse_mistyped
 from .read import read_world
 from .retry import PATIENT, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
-from .url import describe, parse_database
+from .url import ENVIRONMENT, describe, is_default, parse_database, why_default_is_lost
 
 T = t.TypeVar("T")
 
@@ -49,6 +49,8 @@ class Ledger:
     watchdog: Watchdog | None = None
     outcome: Outcome = field(default_factory=Outcome)
     snapshots: bool = True
+    made: str = ""
+    """What to warn of: that the file of the ledger was made, though nobody has named it."""
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Return what `work` returns; it sees one moment of the database and may not write. Raises Unavailable."""
@@ -128,8 +130,9 @@ def open_ledger(
     """
     url = parse_database(database)
     deadline, watchdog = Deadline(timeout), make_watchdog(url)
+    made = _made_by_default(database, url) if not dry_run and is_missing_file(url) else ""
     engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
-    ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots)
+    ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots, made=made)
     try:
         opened = _with_tables(ledger)
         try:
@@ -149,6 +152,18 @@ def _refuse_damaged(connection: sa.Connection) -> None:
     if found:
         says = "; ".join(finding.says for finding in found[:_FEW])
         raise Unavailable(f"the database {describe(connection.engine.url)} was edited by hand, and an audit of it says: {says}")
+
+
+def _made_by_default(database: str | None, url: sa.URL) -> str:
+    """Return the warning for a file that is made because no database was named. Raises Unavailable where it would not outlive the job."""
+    if not is_default(database):
+        return ""
+    if why := why_default_is_lost():
+        raise Unavailable(
+            f"no database is named, and {why}: {describe(url)} would be new and empty at every job. Name a database on a server or on a "
+            f"volume with the option database or the environment variable {ENVIRONMENT}"
+        )
+    return f"no database was named, so a new ledger was made: {describe(url)}. Name it with the option database or with {ENVIRONMENT}"
 
 
 @contextmanager

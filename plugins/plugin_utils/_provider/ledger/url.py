@@ -63,6 +63,9 @@ _REFUSED_KEYS = re.compile(
     "|service|servicefile|sql_mode|vfs"
 )
 """Those of them that a message may repeat, since they are no secrets."""
+_CONTAINER_FILES = ("/run/.containerenv", "/.dockerenv")
+_CONTAINER_VARIABLES = ("container", "KUBERNETES_SERVICE_HOST")
+"""By what Podman, Docker, systemd-nspawn and Kubernetes mark their containers."""
 _LEAST_SECRET = 3
 """What is as long as this, in a URL's query, may be a password under a key that nobody foresaw, or a piece of one."""
 
@@ -74,6 +77,19 @@ def default_database() -> str:
         return configured
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return f"sqlite:///{Path(data) / 'bareon' / 'providers.sqlite'}"
+
+
+def is_default(database: str | None) -> bool:
+    """Whether neither the task nor the environment names a database, so that it is the file below the user's data directory."""
+    return not database and not os.environ.get(ENVIRONMENT)
+
+
+def why_default_is_lost() -> str:
+    """Return why a file that is made below the user's data directory would be gone with the job; empty where it stays, or was chosen."""
+    if os.environ.get("XDG_DATA_HOME"):
+        return ""
+    marks = [mark for mark in _CONTAINER_FILES if os.path.exists(mark)] + [name for name in _CONTAINER_VARIABLES if os.environ.get(name)]
+    return f"this is a container ({marks[0]})" if marks else ""
 
 
 def parse_database(database: str | None) -> sa.URL:

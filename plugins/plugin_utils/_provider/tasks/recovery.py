@@ -30,6 +30,8 @@ _NO_PART = frozenset({"timeout", "retries", "database", "world"})
 
 def run_recoverably(ledger: Ledger, arguments: Mapping[str, t.Any], work: Callable[[Ledger], Plain]) -> Plain:
     """Return the result of a task's work, `recovered` true where it found made what it, or the run before it, had left in doubt."""
+    if ledger.made:
+        return {**(result := work(ledger)), "warnings": [ledger.made, *result.get("warnings", ())]}
     if ledger.dry_run:
         return work(ledger)
     note = _note_of(ledger, arguments)

@@ -1,0 +1,67 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A ledger that nobody has named is made with a warning, and never in a container."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.action.provider import ActionModule
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import Unavailable
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import url as url_module
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.provider import run_provider
+
+DEFAULTS = {name: spec.get("default") for name, spec in ActionModule.ARGUMENTS.items()}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    for name in ("BAREON_DATABASE", "XDG_DATA_HOME", "XDG_STATE_HOME", *url_module._CONTAINER_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(url_module, "_CONTAINER_FILES", (str(tmp_path / "mark"),))
+    return tmp_path
+
+
+def register(**arguments):
+    return run_provider({**DEFAULTS, "name": "host", **arguments}, dry_run=False)
+
+
+def made(home):
+    return (home / ".local" / "share" / "bareon" / "providers.sqlite").exists()
+
+
+def test_the_first_task_warns(home):
+    (warning,) = register()["warnings"]
+    assert "a new ledger was made" in warning
+    assert str(home) in warning
+    assert register()["warnings"] == []
+    assert made(home)
+
+
+def test_what_was_named_is_made_without_a_warning(home, monkeypatch):
+    assert register(database=f"sqlite:///{home}/named.sqlite")["warnings"] == []
+    monkeypatch.setenv("BAREON_DATABASE", f"sqlite:///{home}/other.sqlite")
+    assert register()["warnings"] == []
+    assert not made(home)
+
+
+@pytest.mark.parametrize("mark", ["file", "container", "KUBERNETES_SERVICE_HOST"])
+def test_in_a_container_it_is_not_made(home, monkeypatch, mark):
+    if mark == "file":
+        (home / "mark").touch()
+    else:
+        monkeypatch.setenv(mark, "podman")
+    with pytest.raises(Unavailable, match="new and empty at every job"):
+        register()
+    assert not made(home)
+    assert register(database=f"sqlite:///{home}/named.sqlite")["changed"]
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "volume"))
+    assert register()["changed"]
+
+
+def test_in_a_container_one_that_is_there_is_used(home):
+    register()
+    (home / "mark").touch()
+    assert not register()["changed"]
