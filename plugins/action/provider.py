@@ -34,6 +34,7 @@ class ActionModule(PlanningAction):
         "custom_traits": {"type": "list", "elements": "str"},
         "custom_classes": {"type": "list", "elements": "str"},
         "providers": {"type": "list", "elements": "dict"},
+        "tree": {"type": "bool", "default": False},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     }
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {

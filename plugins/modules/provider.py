@@ -110,6 +110,11 @@ options:
         O(generation), O(drained), O(add) and O(remove). Mutually exclusive with these options.
     type: list
     elements: dict
+  tree:
+    description:
+      - With O(state=absent), whether the providers below go, too, in the same transaction. The task fails if one of them is in use.
+    type: bool
+    default: false
   state:
     description:
       - V(present) makes the providers what is declared.
@@ -187,6 +192,13 @@ EXAMPLES = r"""
 - name: Remove a host
   bareon.allocator.provider:
     name: host1
+    state: absent
+
+- name: Remove a host with its NUMA nodes
+  bareon.allocator.provider:
+    database: sqlite:////var/lib/bareon.sqlite
+    name: host2
+    tree: true
     state: absent
 
 - name: Drain a host for a repair

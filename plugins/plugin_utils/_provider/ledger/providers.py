@@ -26,7 +26,7 @@ from .expired import Key, are_used_by, read_expired
 from .guards import begin_above_gone, guard_providers, guard_topology, remember_gone
 from .import_world import ensure_aggregates, ensure_names
 from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
-from .read import StoredProvider, batches, read_children, read_identities, read_providers, read_users, run_batches
+from .read import StoredProvider, batches, read_children, read_identities, read_providers, read_users, read_uuids, run_batches
 from .retry import LostRace
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
@@ -100,16 +100,18 @@ def _from_now_on(changes: Sequence[ProviderChange], stored: Mapping[str, StoredP
     return [change.from_now_on(stored.get(change.reference)) for change in changes]
 
 
-def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) -> ProvidersChanged:
-    """Remove providers with all that belongs to them; those that are not there are as wanted.
+def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange], *, trees: bool = False) -> ProvidersChanged:
+    """Remove providers with all that belongs to them, with `trees` all providers below them, too; those that are not there are as wanted.
 
     Raises StillInUse for providers with children that stay, or with allocations, GenerationMoved, LostRace.
     """
     found = _find(connection, changes)
     if found:
         guard_topology(connection)
+    below = read_uuids(connection, numbers_below(connection, {provider.id for provider in found.values()})) if trees else ()
+    found.update(read_providers(connection, set(below) - {provider.uuid for provider in found.values()}))
     leaving = {provider.id: provider for provider in found.values()}
-    expected = {found[c.reference].id: c.generation for c in changes if c.reference in found}
+    expected = {**dict.fromkeys(leaving), **{found[c.reference].id: c.generation for c in changes if c.reference in found}}
     _guard_without_expired(connection, expected, leaving)
     _refuse_if_used(connection, leaving)
     remember_gone(connection, leaving)

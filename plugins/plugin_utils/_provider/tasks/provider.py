@@ -41,16 +41,19 @@ def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Pa
     mistakes = Mistakes()
     names = parse_names(arguments, mistakes)
     changes = parse_changes(entries, "providers[{}]" if several else "", mistakes)
-    wanted = partial(_change, changes=changes, names=names, present=arguments["state"] == "present")
+    present = arguments["state"] == "present"
+    if present and arguments.get("tree"):
+        raise InputError([Mistake("tree", "only applies to state absent")])
+    wanted = partial(_change, changes=changes, names=names, present=present, trees=bool(arguments.get("tree")))
     with task_ledger(arguments, dry_run=dry_run, rehearsal=rehearsal) as ledger:
         return {**run_recoverably(ledger, arguments, wanted), **inline_world(arguments, ledger)}
 
 
-def _change(ledger: Ledger, changes: Sequence[ProviderChange], names: Names, *, present: bool) -> Plain:
+def _change(ledger: Ledger, changes: Sequence[ProviderChange], names: Names, *, present: bool, trees: bool) -> Plain:
     def work(connection: sa.Connection) -> tuple[ProvidersChanged, Names, Mapping[str, str]]:
         # Names go after the providers that use them, and come before.
         added = put_names(connection, names) if present else Names()
-        done = put_providers(connection, changes) if present else remove_providers(connection, changes)
+        done = put_providers(connection, changes) if present else remove_providers(connection, changes, trees=trees)
         changed = added if present else remove_names(connection, names)
         return done, changed, read_aggregate_names(connection)
 
