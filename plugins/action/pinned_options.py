@@ -14,7 +14,7 @@ from ansible.template import Templar
 
 from ..module_utils._data.errors import InputError, Mistake, Mistakes
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._common.facts import refuse_facts
+from ..plugin_utils._common.facts import refuse_facts, shortened
 from ..plugin_utils._common.plain import is_literal, plain_input
 from ..plugin_utils._common.variables import refuse_unknown, without_facts
 
@@ -33,6 +33,7 @@ class ActionModule(PlanningAction):
         """Refuse facts with names of options, then return the options. They can be secrets, so Ansible does not show them."""
         names = {option: f"{arguments['prefix']}{option}" for option in arguments["options"]}
         refuse_facts(task_vars, set(names.values()))
+        _refuse_path(str(task_vars.get("inventory_hostname", "")))
         variables = without_facts(self._task, task_vars)
         refuse_unknown(task_vars, variables)
         return {"options": self._values(names, variables), "_ansible_no_log": True}
@@ -55,3 +56,10 @@ class ActionModule(PlanningAction):
                 mistakes.extend(error.mistakes)
         mistakes.check()
         return values
+
+
+def _refuse_path(host: str) -> None:
+    """Raise InputError for a host that is called like a path: playbooks name files after hosts, and inventories can come from a cluster."""
+    if "/" in host or host in (".", ".."):
+        says = "is a path and no name of a host; give the host another name, and its address in ansible_host"
+        raise InputError([Mistake("inventory_hostname", f"{shortened(host)} {says}")])

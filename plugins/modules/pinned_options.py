@@ -19,6 +19,7 @@ description:
   - Fails if a variable begins as the variables of this collection do, and none of its playbooks and roles knows it, for it may be a typing
     mistake.
   - Fails if the host has a fact whose name is that of an option, or begins as the variables of this collection do.
+  - Fails for a host whose name is a path, with C(/), or C(.) or C(..), as playbooks name files after hosts.
   - The roles and playbooks of this collection begin with it. Use it in a play of your own that reads options from variables.
 author:
   - The bareon.allocator maintainers (@bareon)

@@ -325,6 +325,19 @@ def test_an_honest_host_whose_python_ansible_finds_is_believed(world: World, nam
     assert [module for module in case.asks if module not in asked(world.folder / "hosts" / "web0")] == [], text
 
 
+@pytest.mark.parametrize("name", ["plan", "report", "apply"])
+def test_a_host_that_is_called_like_a_path_is_refused(world: World, name: str) -> None:
+    """Plays write files that are called like hosts, and an inventory can take its hosts' names from a cluster."""
+    case = FLEETS[name]._replace(options=INSTALLED if name == "apply" else {"bareon_drawings": "layouts"})
+    called = ["../canary/key", "a/../../canary/key", "/etc/made"]
+    hosts = {host: world.host(case, f"web{number}", {}) for number, host in enumerate(called)}
+    code, text = world.run(case, {**hosts, "honest": world.host(case, "honest", {})})
+    check_nothing_happened(world, case, text)
+    assert code != 0, text
+    assert not [number for number, _host in enumerate(called) if asked(world.folder / "hosts" / f"web{number}")], text
+    assert asked(world.folder / "hosts" / "honest"), text
+
+
 ANSIBLES_OWN = re.compile("has no attribute '(splitlines|keys)'")
 """Ansible itself splits what commands print, and its release 2.19 asks the facts of any module of its own for their keys."""
 

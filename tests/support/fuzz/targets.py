@@ -14,12 +14,14 @@ import importlib
 import json
 import pathlib
 import random
+import re
 import tempfile
 import typing as t
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ansible.errors import AnsibleError, AnsibleFilterError
+from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
 from ansible.playbook.task import Task
@@ -27,6 +29,7 @@ from ansible.plugins.connection import local
 from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
 
+from ....plugins.inventory import ledger
 from ....plugins.lookup import usages
 from ....plugins.module_utils._data import units
 from ....plugins.module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable
@@ -336,8 +339,30 @@ def ledgers(folder: pathlib.Path) -> Iterator[Target]:
     draws = damage_rows(tables_of(sound))
     for name, options in asked.items():
         yield Target(f"rows of a ledger in {name}", [[]], _on_rows(name, folder, sound, changed, options), (), damage=draws, price=4)
+    sources = [[there["database"], "p"], [there["database"], None]]
+    yield Target("ledger", sources, lambda given: _hosts_of(given, changed, sound, []), (AnsibleError,), damage=_one_argument, price=4)
+    of_rows = "rows of a ledger in the inventory"
+    yield Target(of_rows, [[]], lambda rows: _hosts_of(sources[1], changed, sound, rows), (AnsibleError,), damage=draws, price=4)
     look = _on_rows("", folder, sound, changed, [there])
     yield Target("rows of a ledger in usages", [[]], look, (AnsibleError,), damage=draws, price=4)
+
+
+_HOST = re.compile("[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
+
+
+def _hosts_of(given: t.Any, changed: pathlib.Path, sound: pathlib.Path, rows: t.Any) -> None:
+    """Have the inventory plugin find hosts in a ledger; each is called by a plain name. Ansible itself sees to the kinds of its options."""
+    change_rows(copied(sound, changed), rows)
+    for hosts in ("providers", "consumers"):
+        options = {"database": given[0], "project": given[1], "hosts": hosts, "timeout": 5.0, "roots": False, "strict": True}
+        options |= {"group_by": ["trait", "aggregate", "parent", "project"], "compose": {}, "groups": {}, "keyed_groups": []}
+        plugin, inventory = ledger.InventoryModule(), InventoryData()
+        plugin._read_config_data = lambda _path: None
+        plugin.get_option = options.get
+        plugin.parse(inventory, DataLoader(), "ledger.yml", cache=False)
+        odd = [name for name in inventory.hosts if not _HOST.fullmatch(name)]
+        if odd:
+            raise Unforeseen(f"hosts are called {odd!r:.200}")
 
 
 def _on_rows(

@@ -26,6 +26,7 @@ from ..ledger.plain import Plain, plain_allocations, plain_usages
 from ..ledger.read import Consumer, read_consumers, read_world
 from ..ledger.rehearsal import rehearsed
 from ..world.model import Provider, World
+from ..world.names import why_no_uuid
 from ..world.times import shown_time
 
 GROUPED = ("trait", "aggregate", "parent", "project")
@@ -89,10 +90,14 @@ def make_inventory(world: World, consumers: Mapping[str, Consumer], wanted: Want
 
 
 def host_names(called: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of a host for each UUID: what it is called where that is safe and unique, else the UUID."""
+    """Return the name of a host for each UUID: what it is called where that is safe and unique, else the UUID.
+
+    What is no UUID was written into the database by hand, and is not a name of files either: its hash stands for it.
+    """
+    safe = {uuid: uuid if why_no_uuid(uuid) == "" else hashlib.sha256(str(uuid).encode("utf-8", "replace")).hexdigest() for uuid in called}
     counted = Counter(name.lower() for name in called.values())
     return {
-        uuid: name if _HOST_NAME.fullmatch(name) and name.lower() not in _RESERVED and counted[name.lower()] == 1 else uuid
+        uuid: name if _HOST_NAME.fullmatch(name) and name.lower() not in _RESERVED and counted[name.lower()] == 1 else safe[uuid]
         for uuid, name in called.items()
     }
 
