@@ -26,12 +26,12 @@ from ..ledger.plain import Plain, plain_allocations, plain_usages
 from ..ledger.read import Consumer, read_consumers, read_world
 from ..ledger.rehearsal import rehearsed
 from ..world.model import Provider, World
-from ..world.names import why_no_uuid
 from ..world.times import shown_time
 
 GROUPED = ("trait", "aggregate", "parent", "project")
 _HOST_NAME = re.compile(r"(?=.*[a-zA-Z_])[a-zA-Z0-9_](?:[a-zA-Z0-9._-]{0,251}[a-zA-Z0-9_])?")
 _RESERVED = frozenset({"all", "ungrouped", "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
+_PLAIN = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,63}")
 _NO_GROUP = re.compile(r"[^a-zA-Z0-9_]")
 
 
@@ -94,7 +94,9 @@ def host_names(called: Mapping[str, str]) -> dict[str, str]:
 
     What is no UUID was written into the database by hand, and is not a name of files either: its hash stands for it.
     """
-    safe = {uuid: uuid if why_no_uuid(uuid) == "" else hashlib.sha256(str(uuid).encode("utf-8", "replace")).hexdigest() for uuid in called}
+    safe = {
+        uuid: uuid if _PLAIN.fullmatch(str(uuid)) else hashlib.sha256(str(uuid).encode("utf-8", "replace")).hexdigest() for uuid in called
+    }
     counted = Counter(name.lower() for name in called.values())
     return {
         uuid: name if _HOST_NAME.fullmatch(name) and name.lower() not in _RESERVED and counted[name.lower()] == 1 else safe[uuid]
