@@ -197,6 +197,14 @@ options:
           - Also the number of spare disks of a V(zpool), which ZFS's own service puts to use.
         type: int
         default: 0
+      bitmap:
+        description:
+          - Whether md notes which regions of a V(raid) are being written, so that it looks through these alone after a crash, and not
+            through all. V(none) is faster for small writes. An array that is there gets what is said here, once it is built up; without
+            it, it keeps what it has, and a new one has one (V(internal)).
+          - A V(raid0) has none.
+        type: str
+        choices: [internal, none]
       alike:
         description: >-
           Restricts a V(raid), a V(btrfs) or a V(zpool) to disks with the same transport, kind and block size, and sizes within 2 %. Of

@@ -77,6 +77,8 @@ def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Note
 
 def _running_array(host: Host, tree: Tree, device: Device) -> Device:
     array = _array(host.run(stacks.detail_command(t.cast(str, device.dev))))
+    bitmap = stacks.bitmap_of(host.read(f"/sys/block/{device.name}/md/bitmap/location"))
+    device = replace(device, details={"bitmap": bitmap}) if bitmap else device
     if array is not None:
         slots = array.devices or None
         title, legs = array.name or device.title, _legs(host, device)

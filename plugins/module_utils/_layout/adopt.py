@@ -193,7 +193,9 @@ def _with_array(found: Adopted, device: Device) -> Adopted:
     if device.slots is None or len(members) < device.slots:
         return found.leaving_out(_node(device), "it lacks a member")
     spares = {"spares": members[device.slots :]} if members[device.slots :] else {}
-    entry = {"name": name, "level": device.kind, "devices": members[: device.slots], "metadata": device.metadata, **spares, **_KEPT}
+    bitmap = {"bitmap": "none"} if device.details.get("bitmap") == "none" and device.kind != RaidLevel.RAID0 else {}
+    shape = {"level": device.kind, "devices": members[: device.slots], "metadata": device.metadata, **spares, **bitmap}
+    entry = {"name": name, **shape, **_KEPT}
     return found.having("mds", entry, {device.name: name})
 
 

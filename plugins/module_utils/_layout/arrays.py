@@ -13,7 +13,7 @@ from .._facts.present import Present
 from .._facts.stacks import Superblock
 from .._facts.tree import Device, Tree
 from .._schema.model import DesiredArray
-from .._steps.md import AddMembers, ReAddMembers, StartArray, StopArray
+from .._steps.md import AddMembers, ChangeBitmap, ReAddMembers, StartArray, StopArray
 from .._steps.step import Step
 from .._storage import overhead
 from .._storage.raid import RaidLevel, data_legs
@@ -66,6 +66,14 @@ def taking_back(present: Present, stack: Stack) -> t.Optional[Step]:
     node, spares = str(found.device.dev), tuple(match.node for match in found.returning if _superblock(present, match).role is None)
     others = tuple(match.node for match in found.returning if match.node not in spares)
     return ReAddMembers(node, others) if others else AddMembers(node, spares)
+
+
+def changed_bitmap(present: Present, stack: Stack) -> t.Optional[Step]:
+    """Return the step that gives the array of a kept stack the bitmap that is desired; None where it has that, or all is well as it is."""
+    array = array_of(present, stack)
+    wanted = stack.array.bitmap if stack.array is not None else ""
+    there = array.details.get("bitmap") if array is not None else None
+    return ChangeBitmap(str(array.dev), array.name, wanted) if array is not None and wanted and there and there != wanted else None
 
 
 def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .._data.containers import Row, Table
 from .._data.kinds import Truth, Word
 from .._storage import names
-from .._storage.raid import RaidLevel, least_legs
+from .._storage.raid import BITMAPS, RaidLevel, least_legs
 from .entry import Entry
 from .kinds import DEVICES, KEPT, NODES, Level, Named
 
@@ -24,6 +24,7 @@ ARRAY = Table(
         Row("devices", DEVICES, "The partitions that it is made of.", required=True),
         Row("spares", NODES, "The spare partitions.", default=()),
         Row("metadata", Word(("default", "1.0", "1.1", "1.2")), "The version of md's metadata.", default="default"),
+        Row("bitmap", Word(BITMAPS), "Its write-intent bitmap; a new array has one unless this is none, another keeps what it has."),
         Row("mdadm_conf_enabled", Truth(), "Whether mdadm.conf names it.", default=True),
         *KEPT,
     ],
@@ -46,6 +47,8 @@ class DesiredArray:
     asked_metadata: str = "default"
     """The version of the metadata in the schema, `default` where it leaves that open."""
     in_mdadm_conf: bool = True
+    bitmap: str = ""
+    """The bitmap in the schema; empty where it leaves that open."""
 
 
 def array_of(item: Entry) -> DesiredArray:
@@ -55,6 +58,8 @@ def array_of(item: Entry) -> DesiredArray:
         item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
     if level is RaidLevel.RAID0 and item["spares"]:
         item.mistake("spares", "raid0 cannot use a spare")
+    if level is RaidLevel.RAID0 and item["bitmap"]:
+        item.mistake("bitmap", "raid0 has nothing to look through after a crash, and no bitmap; leave it out")
     by_default = item["metadata"] == "default"
     return DesiredArray(
         place=item.place,
@@ -68,4 +73,5 @@ def array_of(item: Entry) -> DesiredArray:
         space=item.space,
         asked_metadata=item["metadata"],
         in_mdadm_conf=item["mdadm_conf_enabled"],
+        bitmap=item["bitmap"] or "",
     )

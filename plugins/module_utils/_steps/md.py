@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .._facts.present import Present
-from .._facts.stacks import detail_command, members_of, parse_array
+from .._facts.stacks import bitmap_of, detail_command, members_of, parse_array
 from .machine import LONG_PATIENCE, Machine, StepFailed
 from .needs import Ability, Tool, listed_ability
 from .picture import Picture, Piece, changed, holding
@@ -48,7 +48,8 @@ class CreateArray(ArrayStep):
     """Create an md array on devices that are cleared.
 
     `device` is `/dev/md/NAME`, `title` the NAME, `level` as mdadm has it (raid1), `metadata` 1.2, 1.0, 0.90 or default, `uuid` as libblkid
-    writes it (mdadm wants it with colons: fields of 8 hexadecimal digits). Levels other than raid0 get an internal bitmap.
+    writes it (mdadm wants it with colons: fields of 8 hexadecimal digits). Levels other than raid0 get a bitmap,
+    internal unless that is none.
     """
 
     device: str
@@ -58,13 +59,15 @@ class CreateArray(ArrayStep):
     spares: tuple[str, ...]
     metadata: str
     uuid: str
+    bitmap: str = ""
 
     words: t.ClassVar[str] = "create the array {device}, {level} on {members}"
 
     @property
     def says(self) -> str:
         """See Described."""
-        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "")
+        without = ", without a bitmap" if self.bitmap == "none" else ""
+        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "") + without
 
     def abilities(self) -> tuple[Ability, ...]:
         """See Step."""
@@ -86,7 +89,7 @@ class CreateArray(ArrayStep):
     def command(self) -> list[str]:
         """Return the command; its questions are answered by --run, for the members are cleared."""
         metadata = [] if self.metadata == "default" else [f"--metadata={self.metadata}"]
-        bitmap = [] if self.level == "raid0" else ["--bitmap=internal"]
+        bitmap = [] if self.level == "raid0" else [f"--bitmap={self.bitmap or 'internal'}"]
         spares = [f"--spare-devices={len(self.spares)}"] if self.spares else []
         identity = [f"--name={self.title}", f"--uuid={colons(self.uuid)}", _ANY_HOST]
         shape = [f"--level={self.level}", *metadata, *bitmap, f"--raid-devices={len(self.members)}", *spares]
@@ -209,6 +212,34 @@ class GrowArray(ArrayStep):
         machine.change(["mdadm", "--wait", self.device], patience=LONG_PATIENCE, accepted=(0, 1))
         machine.change(["mdadm", "--grow", self.device, "--size=max"])
         machine.settle()
+
+
+@dataclass(frozen=True)
+class ChangeBitmap(ArrayStep):
+    """Give a running array an internal write-intent bitmap, or take its bitmap away, when md has built it up; `name` is the kernel's."""
+
+    device: str
+    name: str
+    bitmap: str
+
+    words: t.ClassVar[str] = "set the bitmap of the array {device} to {bitmap}, when it is built up"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.device], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device,))
+
+    def run(self, machine: Machine) -> None:
+        """Change the bitmap, which md refuses while it builds up, and see that it has."""
+        # Code 1: there was nothing to wait for.
+        machine.change(["mdadm", "--wait", self.device], patience=LONG_PATIENCE, accepted=(0, 1))
+        machine.change(["mdadm", "--grow", self.device, f"--bitmap={self.bitmap}"])
+        found = bitmap_of(machine.read(f"/sys/block/{self.name}/md/bitmap/location"))
+        if found != self.bitmap:
+            raise StepFailed(f"{self.device} has the bitmap {found or '(not known)'} after it was set to {self.bitmap}")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ class RaidLevel(str, enum.Enum):
         return self.value
 
 
+BITMAPS = ("internal", "none")
+"""Where md notes which regions are being written, so that it looks through these alone after a crash."""
+
 _LEAST_LEGS: Mapping[RaidLevel, int] = {
     RaidLevel.RAID0: 2,
     RaidLevel.RAID1: 2,

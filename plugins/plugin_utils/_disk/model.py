@@ -174,6 +174,8 @@ class Space:
     stripe_size: int | None = None
     """Of a striped lv, in KiB: how much is written to one of its physical volumes before the next; None for LVM's default."""
     level: RaidLevel | None = None
+    bitmap: str | None = None
+    """Of an array: internal or none; None for what md has by itself, internal."""
     legs: int = 0
     spares: int = 0
     """Of an array or a ZFS pool: how many disks more stand by, each with a partition as large as a leg."""

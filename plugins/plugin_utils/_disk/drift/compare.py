@@ -224,4 +224,7 @@ def _wrong_array(planned: Plain, there: Plain) -> str:
         return f"the array is a {there['type']}, in the plan a {planned['level']}"
     if members != wanted:
         return f"the array has {members} members, not {wanted}"
+    bitmap, known = planned.get("bitmap"), there.get("bitmap")
+    if bitmap and known and bitmap != known:
+        return f"the array has the bitmap {known}, in the plan {bitmap}"
     return "" if there.get("active", True) else "the array is not running"

@@ -107,12 +107,14 @@ def _partition(partition: DesiredPartition, layout: Layout) -> Json:
 def _array(array: DesiredArray, nodes: dict[str, str], losses: Losses) -> Json:
     if array.keep_data:
         losses.refuse(array.space, "its data must be kept, but Ignition always makes new arrays")
+    options = [] if array.asked_metadata == "default" else [f"--metadata={array.asked_metadata}"]
+    options += [f"--bitmap={array.bitmap}"] if array.bitmap else []
     return {
         "name": array.title,
         "level": array.level,
         "devices": [nodes[device] for device in (*array.members, *array.spares)],
         **({"spares": len(array.spares)} if array.spares else {}),
-        **({} if array.asked_metadata == "default" else {"options": [f"--metadata={array.asked_metadata}"]}),
+        **({"options": options} if options else {}),
     }
 
 

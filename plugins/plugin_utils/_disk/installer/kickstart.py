@@ -31,6 +31,7 @@ from ....module_utils._storage.btrfs import make_options
 from ....module_utils._storage.units import MIB
 from .losses import (
     Losses,
+    lose_bitmaps,
     lose_labels,
     lose_methods,
     lose_options_of_volumes,
@@ -72,7 +73,16 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         layout = self._layout
         lose_types(layout, self._losses, "Kickstart has no command for it", (gpt.ESP, gpt.BIOS_BOOT))
-        for note in (lose_labels, lose_methods, lose_options_of_volumes, lose_quotas, note_uuids, note_container_names, note_boot_flags):
+        for note in (
+            lose_bitmaps,
+            lose_labels,
+            lose_methods,
+            lose_options_of_volumes,
+            lose_quotas,
+            note_uuids,
+            note_container_names,
+            note_boot_flags,
+        ):
             note(layout, self._losses, "Anaconda")
         for disk in layout.disks:
             if "," in disk.device:

@@ -43,7 +43,7 @@ from .yaql import Evaluator, ExpressionError, is_expression
 from .zpool import check_least_zpool, check_zpool, legs_of_zpool, parts_of
 
 _AS_THEY_ARE = (
-    *("level", "spares", "per_disk", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
+    *("level", "bitmap", "spares", "per_disk", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
     *("vdev", "vdevs", "ashift", "properties"),
     *lvm.AS_THEY_ARE,
@@ -496,6 +496,8 @@ class _Reader:
             self.mistakes.add(
                 f"{entry.place}.spares", "raid0 does not survive the loss of a disk, so a spare is of no use; leave spares out"
             )
+        if level is RaidLevel.RAID0 and entry.values["bitmap"]:
+            self.mistakes.add(f"{entry.place}.bitmap", "raid0 has nothing to look through after a crash, and no bitmap; leave bitmap out")
         if entry.type is SpaceType.BTRFS:
             return legs_of_btrfs(entry, level, disks, self.mistakes)
         if legs is None:

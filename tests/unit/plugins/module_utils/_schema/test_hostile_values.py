@@ -59,6 +59,7 @@ EVERY_KEY: Plain = {
             "devices": [f"{ONE}-part1", f"{TWO}-part1"],
             "spares": [f"{TWO}-part7"],
             "metadata": "1.2",
+            "bitmap": "none",
             "keep_data": False,
             "space_id": "data",
             "mdadm_conf_enabled": True,
