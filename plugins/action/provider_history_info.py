@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tell who had what, from when to when: arguments to one call of plugin_utils._provider, and its answer to a result."""
+"""Report past allocations, with their begin and end: arguments to one call of plugin_utils._provider, and its answer to a result."""
 
 from __future__ import annotations
 

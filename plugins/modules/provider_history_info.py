@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: provider_history_info
-short_description: Report who had what, from when to when
+short_description: Report past allocations, with their begin and end
 version_added: 1.0.0
 description:
   - Returns the allocations that consumers have and have had, each with its beginning and its end.
@@ -46,7 +46,7 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Look who had something of a host in the last week
+- name: Look for consumers of a host in the last week
   bareon.allocator.provider_history_info:
     provider: host1
     since: 7d

@@ -149,7 +149,7 @@ def _pass_on(theirs: Future[t.Any], ours: Future[t.Any], job: Callable[..., t.An
         else:
             ours.set_exception(Unavailable(f"the Dask cluster cannot run this collection: {content}"))
     except Exception as unread:
-        # Whatever it is: nobody else completes our future, and who waits for it would wait for ever.
+        # Whatever it is: nobody else completes our future, and its caller would wait for ever.
         ours.set_exception(Unavailable(f"a worker of the Dask cluster answers with something else than was asked for: {unread}"))
 
 

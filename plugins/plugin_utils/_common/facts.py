@@ -28,7 +28,7 @@ _OF_ANSIBLE = frozenset(
 """Names of Ansible that a fact can hide: a host that is called otherwise, or that says what is left out, could choose files."""
 SETTINGS = frozenset(
     {
-        # Programs and folders of the controller, and what proves who the host is.
+        # Programs and folders of the controller, and what proves the host's identity.
         *("sftp_executable", "scp_executable", "sftp_batch_mode", "sshpass_prompt", "control_path", "control_path_dir"),
         *("private_key", "private_key_passphrase", "host_key_checking", "ssh_host_key_checking"),
         *(f"paramiko_{name}" for name in ("host", "port", "user", "pass", "password", "private_key_file", "proxy_command", "timeout")),

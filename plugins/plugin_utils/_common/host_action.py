@@ -27,7 +27,7 @@ def checked(
 ) -> dict[str, t.Any]:
     """Return a module's result, or a failure in its place if its facts are not those that the module returns.
 
-    `discovered`: see refuse_undocumented. `host` is who has answered, if that is not the host of the task. Characters that nobody sees,
+    `discovered`: see refuse_undocumented. `host` is the host that has answered, if that is not the task's. Characters that nobody sees,
     such as the escapes of a terminal, are marked in its messages.
     """
     try:

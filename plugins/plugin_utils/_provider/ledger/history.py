@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who had what, from when to when: a row for each amount that a consumer has no more, written by the transaction that ends it.
+"""Past allocations, with their begin and end: a row for each amount that a consumer has no more, written by the transaction that ends it.
 
 An allocation knows since when it is there, so that a claim writes nothing here: however long the history is, it costs claims nothing.
 What is still had is read from the allocations.

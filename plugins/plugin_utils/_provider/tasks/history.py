@@ -38,7 +38,7 @@ _HISTORY = Table(
 
 
 def run_provider_history_info(arguments: Mapping[str, t.Any], *, rehearsal: Path | None = None) -> Plain:
-    """Return who had what, from when to when. Raises InputError and Unavailable."""
+    """Return past allocations with their begin and end. Raises InputError and Unavailable."""
     mistakes = Mistakes()
     values = _HISTORY.read_nested(arguments, "", mistakes)
     mistakes.check()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who had what, from when to when; since when allocations of earlier releases are there is not known.
+"""Past allocations, with their begin and end; since when allocations of earlier releases are there is not known.
 
 MariaDB commits each statement by itself, so every step may find that an interrupted run has done it already.
 """
