@@ -13,6 +13,7 @@ from ansible_collections.bareon.allocator.plugins.action.provider_allocation imp
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.owners import NotOwner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.quotas import QuotaExceeded, put_quota
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks import batch as batches
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.batch import parse_batch, place_batch
 from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
@@ -156,6 +157,16 @@ def test_drained_hosts_get_nothing_unless_they_are_included(bench):
         done = run(bench, [asked[0], ("b", needs(4, drained="include"))], **more)
         assert names(done["placed"]) == ["a", "b"]
     assert bench.used == {("host00", "VCPU"): 4, ("host01", "VCPU"): 4}
+
+
+def test_a_quota_that_all_exceed_together_lets_none_of_them_in(bench):
+    put_hosts(bench, 2)
+    bench.ledger.write(lambda connection: put_quota(connection, "red", {"VCPU": 3}))
+    asked = [({"consumer": name, "project": "red"}, needs(2)) for name in "ab"]
+    with pytest.raises(QuotaExceeded):
+        run(bench, asked)
+    assert bench.used == {}
+    assert names(run(bench, asked[:1])["placed"]) == ["a"]
 
 
 def test_pack_goes_where_the_requests_before_have_filled_most(bench):
