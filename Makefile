@@ -256,7 +256,7 @@ test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, m
 	tests/vm/build-image
 	$(BIN)/python -m pytest -q tests/vm/test_restart.py
 
-test-torn: $(DEVELOP) ## Cut the power under runs of the role, in machines whose disks lose, reorder and tear what was not flushed; 240 cuts take an hour or two
+test-torn: $(DEVELOP) ## Cut the power under runs of the role, in machines whose disks lose, reorder and tear what was not flushed; 240 cuts take hours
 	tests/utils/install-tools sfdisk:fdisk linux.uml:user-mode-linux debugfs:e2fsprogs
 	tests/vm/build-image
 	TEST_TORN_SEEDS=$${TEST_TORN_SEEDS:-40} $(BIN)/python -m pytest -q tests/vm/test_torn.py
