@@ -110,7 +110,13 @@ os.open(sys.argv[1], os.O_RDWR | os.O_EXCL)
 open(sys.argv[2], "w").close()
 time.sleep(100000)' $A /root/$T </dev/null >/dev/null 2>&1 &
 until [ -e /root/$T ]; do sleep 0.1; done""",
-        "python3 -c 'import os, sys; os.open(sys.argv[1], os.O_RDWR | os.O_EXCL)' $A 2>&1 | grep busy >/dev/null",
+        """
+python3 -c 'import errno, os, sys
+try:
+    os.open(sys.argv[1], os.O_RDWR | os.O_EXCL)
+except OSError as error:
+    sys.exit(error.errno != errno.EBUSY)
+sys.exit(1)' $A""",
     ),
 )
 """What is in use."""
