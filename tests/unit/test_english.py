@@ -21,8 +21,8 @@ from ansible_collections.bareon.allocator.tests.support.house.imports import PLU
 MOST = {
     "told": (4, 2),
     "of it": (14, 9),
-    "who": (8, 8),
-    "besides?": (5, 8),
+    "who": (8, 10),
+    "besides?": (5, 10),
     "so many": (7, 2),
     "looked at": (3, 2),
     "is of": (6, 3),
@@ -35,7 +35,7 @@ MOST = {
     "tells?": (7, 6),
 }
 """By word the highest numbers in the code of `plugins`, and on pages, in roles, playbooks and fragments of the changelog."""
-MOST_IN_PLUGINS, MOST_ON_PAGES = 79, 66
+MOST_IN_PLUGINS, MOST_ON_PAGES = 79, 70
 FIELD = re.compile(r"--no-tell-kernel")
 """Words of the field that contain one of these: an option of sfdisk."""
 
