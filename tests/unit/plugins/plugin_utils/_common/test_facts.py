@@ -64,8 +64,14 @@ def settings_of_ansible() -> Iterator[str]:
     yield from variables_of(yaml.safe_load((root / "config" / "base.yml").read_text(encoding="utf-8")))
     for kind in ("connection", "shell", "become", "doc_fragments"):
         for file in (root / "plugins" / kind).glob("*.py"):
-            for _quotes, text in re.findall(r"= r?(\"{3}|'{3})(.*?)\1", file.read_text(encoding="utf-8"), re.DOTALL):
-                document = yaml.safe_load(text)
+            for _quotes, text in re.findall(
+                r"^ *[A-Z_]+ = r?(\"{3}|'{3})(.*?)\1", file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+            ):
+                try:
+                    document = yaml.safe_load(text)
+                except yaml.YAMLError:
+                    # A message to users, which is no document.
+                    continue
                 yield from variables_of(document.get("options") or {} if isinstance(document, dict) else {})
 
 
