@@ -38,7 +38,7 @@ options:
         is enough. C(not_member_of) lists aggregates that the provider must not be in. For the group with the empty suffix it is also enough
         if the root of the tree is in the aggregate; the root must not be in a forbidden one.
       - C(in_tree) is the UUID or the name of a provider. Only the tree that it belongs to is searched.
-      - Exactly one of O(groups), O(query) and O(one_of) is required.
+      - Exactly one of O(groups) and O(query) is required.
     type: dict
   same_subtree:
     description:
@@ -107,7 +107,7 @@ options:
     default: exclude
   budget:
     description:
-      - The most choices that the search tries. If it stops for this reason, RV(truncated) is true.
+      - The most choices that the search tries. If it stops for this reason, RV(exact) is false.
       - The search also stops when the candidates name 300,000 providers and groups together, so that they fit into memory.
     type: int
     default: 5000000

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -87,6 +88,4 @@ def placement_of(
 
 
 def _number(index: Index, position: int) -> int:
-    key = index.providers[position].key
-    assert isinstance(key, int)
-    return key
+    return t.cast("int", index.providers[position].key)

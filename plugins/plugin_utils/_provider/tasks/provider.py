@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -80,12 +80,13 @@ def task_ledger(
 
     With a folder as `rehearsal` a dry run is made in a copy of the database there, for later ones to see.
     """
+    opened: AbstractContextManager[Ledger]
     if arguments["world"] is not None:
-        with ledger_of(parse_world(arguments["world"]), policy) as ledger:
-            yield ledger
+        opened = ledger_of(parse_world(arguments["world"]), policy)
     else:
-        with kept_ledger(arguments, dry_run=dry_run, policy=policy, rehearsal=rehearsal) as ledger:
-            yield ledger
+        opened = kept_ledger(arguments, dry_run=dry_run, policy=policy, rehearsal=rehearsal)
+    with opened as ledger:
+        yield ledger
 
 
 @contextmanager

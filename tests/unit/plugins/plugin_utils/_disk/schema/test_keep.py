@@ -30,7 +30,8 @@ WINDOWS = [
 ROOT = {"id": "root", "type": "partition", "min_size": "40 GiB", "mount": "/"}
 
 
-def disk(name: str = "sda", size: int = 976762, partitions: t.Any = WINDOWS, **more: t.Any) -> Plain:
+def disk(name: str = "sda", size: int = 976762, partitions: t.Any = None, **more: t.Any) -> Plain:
+    partitions = WINDOWS if partitions is None else partitions
     return {"id": name, "size": size, "empty": not partitions, "table": "gpt" if partitions else None, "partitions": partitions, **more}
 
 
