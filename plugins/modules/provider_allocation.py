@@ -64,7 +64,7 @@ options:
         for all of them. If other writers have taken a place meanwhile, all are placed again.
       - A consumer that finds no place is in RV(refused), and the others are placed, unless O(all_or_nothing) or O(gang) is given.
       - What a consumer gives back because it moves is free for itself, and for others after the task.
-      - If all that find a place would exceed the quota of a project together, none of them is placed.
+      - Requests that would take a project beyond its quota are refused, the last ones first.
       - C(not_with) and C(with) of a request may name other consumers of the list. Then they hold for both.
       - Mutually exclusive with all other options that say what consumers have.
     type: list

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import typing as t
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +31,7 @@ from ..ledger.open import Ledger
 from ..ledger.owners import NotOwner, refuse_others
 from ..ledger.parse import parse_claims
 from ..ledger.plain import Plain, plain_allocations, plain_claimed
+from ..ledger.quotas import QuotaExceeded
 from ..ledger.read import Holding, read_aggregate_names, read_holdings, read_known_names, read_neighbourhood, read_numbers
 from ..request.model import Request
 from ..world.names import aggregate_uuid
@@ -106,10 +108,10 @@ def place_batch(ledger: Ledger, batch: Batch) -> Plain:
 
     Raises InputError, and NoSolution where not all have room and all or nothing is wanted, or others were always quicker.
     """
-    looks = 0
+    looks, beyond = 0, dict[int, QuotaExceeded]()
     while True:
         looks += 1
-        look = ledger.read(partial(_look, batch=batch))
+        look = ledger.read(partial(_look, batch=batch, beyond=beyond))
         claims = [
             replace(batch.claims[each.entry.number], amounts=each.candidate["allocations"], seen=seen_by(*each.anchor, each.candidate))
             for each in look.placed
@@ -119,11 +121,48 @@ def place_batch(ledger: Ledger, batch: Batch) -> Plain:
             return _result(Claimed({}, {}), look, batch, {})
         try:
             claimed = make_claims(ledger, claims)
+        except QuotaExceeded as error:
+            last = {} if batch.together else _last_beyond(error, look.placed, batch.claims)
+            if not last:
+                raise
+            beyond |= last
+            looks -= 1
         except (ClaimRefused, Outdated) as error:
             if looks > ledger.policy.retries or ledger.deadline.is_over:
                 raise NoSolution(f"other writers came first all {looks} times: {error}", error.conflict) from None
         else:
             return _result(claimed, look, batch, ledger.read(read_aggregate_names))
+
+
+def _last_beyond(error: QuotaExceeded, placed: Sequence[Placement], claims: Sequence[Claim]) -> dict[int, QuotaExceeded]:
+    """Return the last entries, by number, without which the others stay within the quotas; what gives something back comes first."""
+    quotas = {(one["project"], one["resource_class"]): one for one in error.conflict["quotas"]}
+    used = {key: one["used"] for key, one in quotas.items()}
+    growths = [(each.entry.number, _growth(each, claims[each.entry.number].project)) for each in placed]
+    found = {}
+    for number, growth in sorted(growths, key=lambda row: any(more > 0 for more in row[1].values())):
+        over = [{**quotas[key], "asked": more, "used": used[key]} for key, more in growth.items() if key in quotas and more > 0]
+        over = [one for one in over if one["used"] + one["asked"] > one["limit"]]
+        if over:
+            found[number] = QuotaExceeded(over)
+        else:
+            used = {key: amount + growth.get(key, 0) for key, amount in used.items()}
+    return found
+
+
+def _growth(placement: Placement, project: str | None) -> dict[tuple[str, str], int]:
+    """Return how much more its project has of each class when an entry is placed."""
+    held = placement.entry.holding
+    more: Counter[tuple[str, str]] = Counter()
+    owner = project if project is not None or held is None else held.consumer.project
+    for owned_by, amounts, sign in (
+        (owner, placement.amounts, 1),
+        (held.consumer.project if held else None, held.amounts if held else {}, -1),
+    ):
+        if owned_by is not None:
+            for (_number, name), amount in amounts.items():
+                more[owned_by, name] += sign * amount
+    return dict(more)
 
 
 def _result(claimed: Claimed, look: Look, batch: Batch, aggregate_names: Mapping[str, str]) -> Plain:
@@ -160,8 +199,8 @@ def _reasons(refused: Sequence[Plain]) -> str:
     return "; ".join(lines[:_MOST_SHOWN]) + (f" (and {len(lines) - _MOST_SHOWN} more)" if len(lines) > _MOST_SHOWN else "")
 
 
-def _look(connection: sa.Connection, batch: Batch) -> Look:
-    """Return where the consumers of a batch go."""
+def _look(connection: sa.Connection, batch: Batch, beyond: Mapping[int, QuotaExceeded]) -> Look:
+    """Return where the consumers of a batch go; those in `beyond` go nowhere, for their projects have no more quota."""
     claims = identified(connection, batch.claims)
     _refuse_doubles(claims)
     requests = _parse(connection, batch)
@@ -169,6 +208,9 @@ def _look(connection: sa.Connection, batch: Batch) -> Look:
     refused: list[Plain] = []
     entries: list[Entry] = []
     for number, (claim, asked) in enumerate(zip(claims, requests, strict=True)):
+        if number in beyond:
+            refused.append({**_who(number, claim.consumer, claim), "says": str(beyond[number]), "conflict": beyond[number].conflict})
+            continue
         try:
             refuse_others([claim.asked], holdings)
         except NotOwner as error:

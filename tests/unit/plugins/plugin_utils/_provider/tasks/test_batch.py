@@ -159,14 +159,30 @@ def test_drained_hosts_get_nothing_unless_they_are_included(bench):
     assert bench.used == {("host00", "VCPU"): 4, ("host01", "VCPU"): 4}
 
 
-def test_a_quota_that_all_exceed_together_lets_none_of_them_in(bench):
+def test_requests_beyond_a_quota_are_refused_and_the_others_placed(bench):
     put_hosts(bench, 2)
     bench.ledger.write(lambda connection: put_quota(connection, "red", {"VCPU": 3}))
-    asked = [({"consumer": name, "project": "red"}, needs(2)) for name in "ab"]
+    asked = [({"consumer": name, "project": project}, needs(2)) for name, project in (("a", "red"), ("b", "red"), ("c", "blue"))]
+    small = ({"consumer": "d", "project": "red"}, needs(1))
+    result = run(bench, [*asked, small])
+    assert (names(result["placed"]), names(result["refused"])) == (["a", "c", "d"], ["b"])
+    assert result["refused"][0]["conflict"]["quotas"] == [{"project": "red", "resource_class": "VCPU", "asked": 2, "used": 2, "limit": 3}]
+    assert not run(bench, [*asked, small])["changed"]
     with pytest.raises(QuotaExceeded):
-        run(bench, asked)
-    assert bench.used == {}
-    assert names(run(bench, asked[:1])["placed"]) == ["a"]
+        run(bench, asked, all_or_nothing=True)
+
+
+def test_what_gives_back_makes_room_in_a_quota_for_others_of_the_task(bench):
+    put_hosts(bench, 2)
+    run(bench, [({"consumer": "a", "project": "red"}, needs(3))])
+    bench.ledger.write(lambda connection: put_quota(connection, "red", {"VCPU": 3}))
+    result = run(bench, [({"consumer": "b", "project": "red"}, needs(2)), ({"consumer": "a", "project": "red"}, needs(1))])
+    assert (names(result["placed"]), result["refused"]) == (["b", "a"], [])
+    refused = run(
+        bench, [({"consumer": "b", "project": "red"}, needs(3, **{"with": ["a"]})), ({"consumer": "e", "project": "red"}, needs(1))]
+    )
+    assert names(refused["refused"]) == ["b", "e"]
+    assert not refused["changed"]
 
 
 def test_pack_goes_where_the_requests_before_have_filled_most(bench):
