@@ -16,7 +16,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.sc
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.order import Budget, Guard, order, reserves_left
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.stages import stages
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.redistribute.load_balancing import LoadOptions, balance_load
-from ansible_collections.bareon.allocator.plugins.plugin_utils._group.redistribute.redistribution import leavers, redistribute
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.redistribute.redistribution import moved_out, redistribute
 from ansible_collections.bareon.allocator.tests.support.group.carry_out import assert_no_order_is_worse
 from ansible_collections.bareon.allocator.tests.support.group.clusters import clusters
 from ansible_collections.bareon.allocator.tests.support.group.limits import excess
@@ -84,7 +84,7 @@ def test_as_few_leave_as_any_arrangement_allows(cluster):
     if best is None:
         assert repair.missing
     else:
-        assert len(leavers(state, repair)) == best
+        assert len(moved_out(state, repair)) == best
 
 
 @MODEST

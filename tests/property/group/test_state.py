@@ -180,7 +180,7 @@ def broken_limits(after, before, node, new, second=False):
         Limit.SPINDLE_USE: local and not model.exclusive_storage and quantity[Quantity.SPINDLE_USE_PLANNED] > 32.0 * model.spindles,
         Limit.HARDWARE: new.vcpus > model.total_cpus,
         Limit.CPUS: not second and quantity[Quantity.CPUS_PLANNED] > 4.0 * model.total_cpus,
-        Limit.TAGS: not second and (after.tag_counts[node] > np.maximum(before.tag_counts[node], 1)).any(),
+        Limit.TAGS: not second and (after.tag_counts[node] > np.maximum(before.tag_counts[node], 1))[: after.facts.slots.soft].any(),
     }
     if second:
         kept = new.memory if new.reserves_memory else 0
