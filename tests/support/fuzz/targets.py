@@ -35,7 +35,7 @@ from ....plugins.module_utils._data import units
 from ....plugins.module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable
 from ....plugins.module_utils._facts import health, lsblk, mounts, node, select, signatures, stacks, udev
 from ....plugins.module_utils._facts.hardware import read_hardware
-from ....plugins.module_utils._facts.host import Host, Outcome
+from ....plugins.module_utils._facts.host import Outcome
 from ....plugins.module_utils._keys import header, jwe
 from ....plugins.module_utils._keys.options import request_of
 from ....plugins.module_utils._schema.bareon.convert import read_bareon_list
@@ -534,7 +534,7 @@ class _Saying:
 
 
 def _health_of(text: str) -> t.Any:
-    return [health.read_health(t.cast("Host", _Saying(text)), "/dev/sda", transport) for transport in ("nvme", "sata")]
+    return [health.read_health(t.cast("t.Any", _Saying(text)), "/dev/sda", transport) for transport in ("nvme", "sata")]
 
 
 def _zpool_status(text: str) -> t.Any:

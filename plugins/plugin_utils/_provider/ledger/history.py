@@ -19,26 +19,24 @@ from ..world.names import LONGEST_NAME, LONGEST_PROVIDER_NAME
 from .statements import Statement, select_rows
 from .tables import allocations, history, providers
 
-
-def _value(name: str, kind: t.Any) -> sa.ColumnElement[t.Any]:
-    # In a SELECT, PostgreSQL does not guess the type of a value.
-    return sa.cast(sa.bindparam(name), kind)
-
-
+_GIVEN = {
+    "consumer_uuid": sa.String(36),
+    "consumer_name": sa.String(LONGEST_PROVIDER_NAME),
+    "owner_project": sa.String(LONGEST_NAME),
+    "owner_user": sa.String(LONGEST_NAME),
+}
 REMEMBER = Statement(
     sa.insert(history).from_select(
         ["consumer", "name", "project", "user", "provider", "provider_name", "resource_class", "used", "began", "ended"],
         sa.select(
-            _value("consumer_uuid", sa.String(36)),
-            _value("consumer_name", sa.String(LONGEST_PROVIDER_NAME)),
-            _value("owner_project", sa.String(LONGEST_NAME)),
-            _value("owner_user", sa.String(LONGEST_NAME)),
+            # In a SELECT, PostgreSQL does not guess the type of a value.
+            *[sa.cast(sa.bindparam(name), kind) for name, kind in _GIVEN.items()],
             providers.c.uuid,
             providers.c.name,
             allocations.c.resource_class,
             allocations.c.used,
             allocations.c.since,
-            _value("ended", sa.BigInteger),
+            sa.cast(sa.bindparam("ended"), sa.BigInteger),
         )
         .join_from(allocations, providers, providers.c.id == allocations.c.provider_id)
         .where(
