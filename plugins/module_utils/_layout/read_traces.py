@@ -60,8 +60,10 @@ def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, _Begun]]:
     layout, listed = with_salts(layout, present, listed)
     below = [device for disk in listed for device in present.tree.descendants(disk.device.name)]
     partitions = {device.partition.uuid: device.name for device in below if device.partition is not None}
-    parts = ((part.device, partitions.get(part.unfinished)) for part in layout.partitions())
-    yield from _in_turn(layout, [(device, name) for device, name in parts if name is not None])
+    # Disk by disk: a cut of the power may leave each disk at another moment of the run.
+    for disk in layout.disks:
+        parts = ((part.device, partitions.get(part.unfinished)) for part in disk.partitions)
+        yield from _in_turn(layout, [(device, name) for device, name in parts if name is not None])
     nodes = {device.uuid: device.name for device in below if device.kind == "lvm" and not device.is_part}
     cleared = {(volume.group, volume.name): volume.uuid for volume in present.logical if volume.unfinished and CLEARED in volume.tags}
     for group in layout.groups:
@@ -70,7 +72,7 @@ def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, _Begun]]:
 
 
 def _in_turn(layout: Layout, unfinished: Sequence[tuple[str, str]]) -> Iterator[tuple[str, _Begun]]:
-    """Give what a run leaves on devices that it fills one after the other, and finishes each before it begins with the next.
+    """Give what a run leaves on devices of one disk or group that it fills one after the other, each finished before the next is begun.
 
     Each is a desired device and the name of the present one. Only the first file system that is not finished can be half made; those on
     arrays and on several devices come after all others.
