@@ -12,7 +12,7 @@ name: ledger
 author:
   - The bareon.allocator maintainers (@bareon)
 short_description: Resource providers or their consumers as hosts
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Makes hosts of the providers of the ledger, or of its consumers, such as virtual machines, with groups by trait, aggregate, parent and
     project.
@@ -47,7 +47,7 @@ options:
         C(project_red). Where a name has other characters than letters, digits and C(_), these become C(_), and a part of the name's hash
         follows.
       - V(project) has the providers of which a consumer of the project has something, by itself or from below, or its consumers.
-      - V(parent) has all that lies below a provider, or the consumers that have something of it or from below.
+      - V(parent) makes a group for each provider, of the providers below it, or of the consumers that use it or a provider below it.
     type: list
     elements: str
     choices: [trait, aggregate, parent, project]

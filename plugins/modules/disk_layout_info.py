@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: disk_layout_info
 short_description: Read the layout of a host's disks as a static schema
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Returns the layout that is on the disks as Bareon's explicit static schema, whatever made it. Nothing is changed, marked or opened.
   - Everything in the schema has C(keep_data), so no C(wipe) destroys it. Give it to M(bareon.allocator.disk_layout) from then on, and

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_backup
 short_description: Back up the ledger of resource providers
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Writes a whole ledger into one SQLite file, as it is at one moment. Other tasks may go on to write meanwhile.
   - A copy of the file of an SQLite ledger is no backup, since the last commits are in another file. This module uses SQLite's own

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_history_info
 short_description: Report past allocations, with their begin and end
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Returns the allocations that consumers have and have had, each with its beginning and its end.
   - The transaction that changes an allocation writes its past. M(bareon.allocator.provider_reap) prunes the past by age.

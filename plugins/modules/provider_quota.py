@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_quota
 short_description: Limit how much a project may have
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Limits how much the consumers of a project may have together, by resource class.
   - Each claim for the project checks that in its own transaction, so that no number of tasks at once goes beyond it.

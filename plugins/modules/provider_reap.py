@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_reap
 short_description: Release claims whose lease has ended
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Releases every consumer whose O(bareon.allocator.provider_allocation#module:lease) has ended, and says whose it was.
   - Nobody has to run it. A claim whose lease has ended holds nothing, and other claims take its room in their own transaction. This module

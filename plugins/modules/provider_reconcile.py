@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_reconcile
 short_description: Compare the ledger with what really exists
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Says which consumers of the ledger do not exist, although they still have something, and which exist without a claim.
   - Releases the former if O(release=true).

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 ---
 module: provider_restore
 short_description: Restore the ledger of resource providers from a backup
-version_added: 1.0.0
+version_added: 1.1.0
 description:
   - Makes a ledger in SQLite, PostgreSQL or MariaDB what a backup of M(bareon.allocator.provider_backup) holds, from whichever of these the
     backup is. It is written in one transaction, so that no process sees half of it.
