@@ -24,7 +24,7 @@ class ActionModule(HostAction):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {"disks": {"type": "list", "elements": "str", "default": []}}
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Return the layout as a schema, and what disk_layout would make of it."""
+        """Return the layout as a schema, and the steps that disk_layout would take with this schema."""
         try:
             _validation, arguments = self.validate_argument_spec(argument_spec=dict(self.ARGUMENTS))
         except AnsibleActionFail as error:

@@ -54,13 +54,8 @@ options:
     type: raw
   adopt:
     description:
-      - Takes over a layout that was made by hand. RV(schema) returns the explicit static schema of the disks, and nothing is changed,
-        marked or opened.
-      - Everything in it has C(keep_data), so no O(wipe) destroys it. Give it as O(schema) from then on, and change it as you like.
-      - It covers partitions of a GPT, arrays, open LUKS containers, volume groups with linear volumes, file systems and swap.
-        A warning names everything else; that is left out of the schema, and stays as it is.
-      - Options and key files that fstab and crypttab have for them are in the schema. What no table mentions has C(fstab_enabled),
-        C(crypttab_enabled) or C(mdadm_conf_enabled) with V(false).
+      - Takes over a layout that was made by hand, as M(bareon.allocator.disk_layout_info) reads it. RV(schema) returns its explicit static
+        schema; nothing is changed, marked or opened.
       - RV(steps) lists what this schema would do as it is. It is empty, unless something does not use all of its device.
     type: bool
     default: false

@@ -34,7 +34,7 @@ _BLANKS = "[ \\t\\n\\r\\f\\v]*"
 SIZE_PATTERN = rf"^{_BLANKS}[0-9]+(\.[0-9]+)?{_BLANKS}([KkMmGgTtPpEe]([Ii]?[Bb])?|[Bb])?{_BLANKS}$"
 """What parse_bytes takes, as a regular expression of JSON Schema, whose own class of blanks has more than those of ASCII."""
 NO_SIZE_PATTERN = rf"^{_BLANKS}0+(\.0+)?{_BLANKS}([KkMmGgTtPpEe]([Ii]?[Bb])?|[Bb]|%)?{_BLANKS}$"
-"""What of it, or of percentages, is nothing."""
+"""Sizes and percentages that are nothing."""
 
 
 @functools.lru_cache(maxsize=1024)

@@ -94,7 +94,7 @@ def _teardown_step(present: Present, device: Device, names: Collection[str]) -> 
 
 
 def _leaving(pool: Zpool, device: Device, names: Collection[str]) -> t.Optional[ZpoolPart]:
-    """Return the log, the cache or the spare that a device belongs to, where that leaves a pool that stays: all of it, and no data."""
+    """Return the log, cache or spare of a device that leaves a pool which stays; it leaves as a whole, and the pool keeps its data."""
     vdev = pool.vdev_of(device)
     if vdev is None or vdev.part is None or not set(vdev.devices) <= set(names) or _is_destroyed(pool, names):
         return None
