@@ -62,19 +62,10 @@ requirements:
 """
 
     BACKUP = r"""
-options: {}
 attributes:
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
     support: none
   idempotent:
-    description: A second run changes nothing.
     support: none
     details:
       - Each run writes everything.
@@ -98,47 +89,19 @@ requirements:
 """
 
     READS = r"""
-options: {}
 attributes:
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
     details:
       - Nothing is ever changed.
       - With C(--check) it sees what earlier tasks of M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) would have
         changed.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: N/A
-    details:
-      - Nothing is ever changed.
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-    details:
-      - Nothing is ever changed.
 """
 
     WRITES = r"""
-options: {}
 attributes:
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
     details:
       - With C(--check) everything is carried out in a copy of the database that lasts as long as the run, so that all errors show, and
         later tasks see what earlier ones would have changed. A database that is not there yet is not made.
       - Where the task alone is in check mode, everything is carried out in the database and taken back.
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
-  idempotent:
-    description: A second run changes nothing.
-    support: full
 """

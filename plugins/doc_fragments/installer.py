@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `installer`."""
+    """Fragment `installer`; `installer.ignition` has what those of Ignition and Butane take in addition."""
 
     DOCUMENTATION = r"""
 options:
@@ -27,4 +27,17 @@ options:
     description:
       - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
     type: dict
+"""
+
+    IGNITION = r"""
+options:
+  key_file:
+    description:
+      - The URL of the key of LUKS containers. With neither this nor O(tpm2) Ignition makes a key and keeps it in the root file system.
+    type: str
+  tpm2:
+    description:
+      - Whether LUKS containers are opened by the TPM of the machine.
+    type: bool
+    default: false
 """

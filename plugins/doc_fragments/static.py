@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `static`; `static.present` has what those take that compare a schema with the host."""
+    """Fragment `static`; `static.hardware` and `static.root` describe the host."""
 
     DOCUMENTATION = r"""
 options:
@@ -19,13 +19,17 @@ options:
     required: true
 """
 
-    PRESENT = r"""
+    HARDWARE = r"""
 options:
   hardware:
     description:
       - The hardware of the host, as M(bareon.allocator.disk_facts) returns it.
     type: dict
     required: true
+"""
+
+    ROOT = r"""
+options:
   root:
     description:
       - The directory that the mount points are below.

@@ -20,16 +20,13 @@ description:
   - Every disk gets a BIOS boot partition of 24 MiB at its head, as in Bareon. Volumes lie in the order of the list without gaps.
   - All mistakes are reported at once, each with its place.
 positional: _input, hardware
+extends_documentation_fragment:
+  - bareon.allocator.static.hardware
 options:
   _input:
     description:
       - The list of disks and volume groups, or a deploy configuration of Bareon that has it under C(partitions).
     type: raw
-    required: true
-  hardware:
-    description:
-      - The hardware of the host, as M(bareon.allocator.disk_facts) returns it.
-    type: dict
     required: true
 seealso:
   - module: bareon.allocator.disk_layout

@@ -21,6 +21,8 @@ description:
     schema with a dash before it, such as V(-noatime), takes that word away.
   - An option that is not given changes nothing. One that is given again takes away what it asked for before, which the host remembers.
 positional: _input
+extends_documentation_fragment:
+  - bareon.allocator.static.root
 options:
   _input:
     description:
@@ -33,11 +35,6 @@ options:
       - With C(/etc/bareon/boot_settings.json), what the host remembers of lines that it had.
     type: dict
     default: {}
-  root:
-    description:
-      - The directory that the mount points are below.
-    type: path
-    default: /
   new_system:
     description:
       - Whether the tables are for a system below O(root). Its mount points are then written without O(root).

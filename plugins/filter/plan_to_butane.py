@@ -18,6 +18,7 @@ description:
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.installer
+  - bareon.allocator.installer.ignition
 options:
   variant:
     description:
@@ -25,15 +26,6 @@ options:
     type: str
     choices: [fcos, flatcar]
     default: fcos
-  key_file:
-    description:
-      - The URL of the key of LUKS containers. With neither this nor O(tpm2) Ignition makes a key and keeps it in the root file system.
-    type: str
-  tpm2:
-    description:
-      - Whether LUKS containers are opened by the TPM of the machine.
-    type: bool
-    default: false
 seealso:
   - module: bareon.allocator.disk_plan
 """

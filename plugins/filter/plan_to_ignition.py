@@ -19,16 +19,7 @@ description:
 positional: _input
 extends_documentation_fragment:
   - bareon.allocator.installer
-options:
-  key_file:
-    description:
-      - The URL of the key of LUKS containers. With neither this nor O(tpm2) Ignition makes a key and keeps it in the root file system.
-    type: str
-  tpm2:
-    description:
-      - Whether LUKS containers are opened by the TPM of the machine.
-    type: bool
-    default: false
+  - bareon.allocator.installer.ignition
 seealso:
   - module: bareon.allocator.disk_plan
 """

@@ -14,7 +14,8 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.static
-  - bareon.allocator.static.present
+  - bareon.allocator.static.hardware
+  - bareon.allocator.static.root
 description:
   - Returns the mount points of a static schema that are in use by what lies on none of its disks, such as the C(/) of the running system.
   - An empty list means that all can be mounted.

@@ -14,7 +14,8 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.static
-  - bareon.allocator.static.present
+  - bareon.allocator.static.hardware
+  - bareon.allocator.static.root
 description:
   - Returns the lines that use a mount point, a container or an array of a static schema for something else.
   - A line belongs to the layout where it names something that is on the schema's disks, or will be, or a UUID that follows from a plan and

@@ -20,6 +20,9 @@ description:
   - The playbooks of this collection write their plans and pages with it.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.controller
 options:
   dest:
     description: The file. A relative path is relative to the playbook.
@@ -34,26 +37,6 @@ options:
       - Whether everybody may read a new file (C(0644), and C(0755) for missing directories), as pages that are served need it.
     type: bool
     default: false
-attributes:
-  check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
-  diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
-  idempotent:
-    description: A second run changes nothing.
-    support: full
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
-  async:
-    description: Supports the C(async) keyword.
-    support: none
-  platform:
-    description: The platforms that the module works on.
-    platforms: all
-    support: full
 """
 
 EXAMPLES = r"""

@@ -33,7 +33,8 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.host
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.linux
 requirements:
   - root on the host
   - C(unshare), C(mount) and C(chroot) on the host
@@ -88,8 +89,6 @@ options:
     required: true
 attributes:
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
     details:
       - Shows the steps.
 notes:

@@ -59,7 +59,8 @@ options:
     choices: [could_grow, new, differs, gone]
     default: []
 extends_documentation_fragment:
-  - bareon.allocator.planning
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
 notes:
   - A partition is found by its UUID, otherwise by its start. A disk is found by its id or any of its links.
   - Values that the facts lack are not compared. An unmounted file system, an inactive volume and a closed LUKS container are not

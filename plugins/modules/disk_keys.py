@@ -26,7 +26,8 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.keys
-  - bareon.allocator.host
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.linux
   - bareon.allocator.lock
 requirements:
   - root on the host
@@ -212,18 +213,12 @@ options:
         default: {}
 attributes:
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
     details:
       - No recovery keys are created in check mode. A container that does not exist yet is treated as a new one.
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
     details:
       - Shows what opens the containers. Keys are never shown.
   idempotent:
-    description: A second run changes nothing.
-    support: full
     details:
       - Except with O(renew), which creates something new in every run.
   action:

@@ -37,7 +37,8 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.keys
-  - bareon.allocator.host
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.linux
   - bareon.allocator.lock
 requirements:
   - root on the host
@@ -116,13 +117,9 @@ options:
     default: []
 attributes:
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
     details:
       - If something has to be opened before it can be examined, such as a stopped array, only the opening is shown.
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
     details:
       - Shows what is on the disks before and after, and the steps.
 notes:

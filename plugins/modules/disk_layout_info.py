@@ -24,7 +24,8 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.host.facts
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.linux
 requirements:
   - root on the host
   - C(sfdisk), C(wipefs) and C(blkid) of util-linux

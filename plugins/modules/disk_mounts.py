@@ -25,7 +25,8 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.host
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.linux
 requirements:
   - root on the host
   - C(mount) of util-linux, and C(fsck) for file systems that cannot be mounted unchecked
@@ -81,8 +82,6 @@ options:
     default: false
 attributes:
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
     details:
       - Shows C(fstab) before and after, and where options come from.
 notes:

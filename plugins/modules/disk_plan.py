@@ -22,6 +22,9 @@ description:
     the schema from 0.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.controller
 requirements:
   - numpy, highspy and yaql on the controller; scipy for O(objective=ordered)
 options:
@@ -526,25 +529,16 @@ options:
       - Files are replaced atomically, and only if they change. Files of other hosts stay, even of hosts that no longer have a plan.
     type: path
 attributes:
-  action:
-    description: Has an action plugin, so that it runs on the controller.
-    support: full
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
-    support: full
     details:
       - Without O(plans_to) nothing is ever changed. With it, check mode writes no file, and RV(ignore:changed) says whether one would be
         written.
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
     details:
       - Shows the present layout of the disks against the planned one.
       - Ansible only shows the differences of changed tasks, so RV(ignore:changed) is then V(true) if there are any, otherwise V(false).
       - With O(plans_to) shows the files before and after, and RV(ignore:changed) is V(true) when a file changes.
   idempotent:
-    description: A second run changes nothing.
-    support: full
     details:
       - The same input gives the same plan.
 seealso:

@@ -22,7 +22,8 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.host
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.linux
 options:
   root:
     description:
@@ -129,8 +130,6 @@ options:
     default: false
 attributes:
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
-    support: full
     details:
       - Shows each table before and after, and where options come from.
 seealso:

@@ -21,7 +21,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.cluster.only
-  - bareon.allocator.planning
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
   - bareon.allocator.scored
   - bareon.allocator.parallel
 options:

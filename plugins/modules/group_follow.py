@@ -30,7 +30,8 @@ extends_documentation_fragment:
   - bareon.allocator.scored
   - bareon.allocator.balancing
   - bareon.allocator.parallel
-  - bareon.allocator.planning
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
 options:
   state_file:
     description:

@@ -21,7 +21,8 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
-  - bareon.allocator.planning
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
 options:
   export:
     description:

@@ -19,7 +19,8 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.planning
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
 options:
   plan:
     description:

@@ -22,6 +22,9 @@ description:
     you do not trust.
 author:
   - The bareon.allocator maintainers (@bareon)
+extends_documentation_fragment:
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.controller
 options:
   module:
     description: The full name of the module, such as V(ansible.builtin.command).
@@ -38,17 +41,14 @@ options:
     default: []
 attributes:
   check_mode:
-    description: Can run in check mode and return what it would return otherwise.
     support: partial
     details:
       - As the module does.
   diff_mode:
-    description: Returns what has changed, or would, when in diff mode.
     support: partial
     details:
       - As the module does.
   idempotent:
-    description: A second run changes nothing.
     support: partial
     details:
       - As the module is.
@@ -56,14 +56,9 @@ attributes:
     description: Has an action plugin, so that parts of it run on the controller.
     support: full
   async:
-    description: Supports the C(async) keyword.
     support: partial
     details:
       - As the module does, and only with C(poll=0). Ansible takes what it polls for by itself, with facts.
-  platform:
-    description: The platforms that the module works on.
-    platforms: all
-    support: full
 notes:
   - What C(module_defaults) says of the module is not used.
 """

@@ -19,7 +19,9 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.host.facts
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.linux
+  - bareon.allocator.attributes.facts
 options: {}
 seealso:
   - module: bareon.allocator.disk_facts

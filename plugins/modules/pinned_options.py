@@ -24,7 +24,8 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.planning
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
 options:
   options:
     description: The names of the variables. One that is not defined is not in the result.

@@ -24,6 +24,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database
   - bareon.allocator.database.writes
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.controller
 options:
   uuid:
     description:

@@ -26,6 +26,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database
   - bareon.allocator.database.reads
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
   - bareon.allocator.request
 requirements:
   - numpy on the controller

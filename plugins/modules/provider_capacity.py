@@ -21,6 +21,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database
   - bareon.allocator.database.reads
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
   - bareon.allocator.request
 options:
   budget:

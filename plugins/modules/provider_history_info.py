@@ -20,6 +20,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database.kept
   - bareon.allocator.database.reads
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
 options:
   since:
     description:

@@ -20,6 +20,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database
   - bareon.allocator.database.reads
+  - bareon.allocator.attributes.reads
+  - bareon.allocator.attributes.controller
 options:
   providers:
     description:

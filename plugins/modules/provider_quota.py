@@ -22,6 +22,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database.kept
   - bareon.allocator.database.writes
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.controller
 options:
   project:
     description: The project, as in O(bareon.allocator.provider_allocation#module:project).

@@ -21,6 +21,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database.kept
   - bareon.allocator.database.writes
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.controller
 options:
   keep_history:
     description:

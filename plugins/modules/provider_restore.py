@@ -26,6 +26,8 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.database.kept
   - bareon.allocator.database.backup
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.controller
 options:
   path:
     description:

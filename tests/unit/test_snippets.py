@@ -79,7 +79,7 @@ def options(module: str) -> frozenset[str]:
         if fragment.startswith(_OURS):
             name, _dot, variant = fragment.removeprefix(_OURS).partition(".")
             text = _constant(ROOT / "plugins" / "doc_fragments" / f"{name}.py", variant.upper() or "DOCUMENTATION")
-            named |= yaml.safe_load(text)["options"]
+            named |= yaml.safe_load(text).get("options") or {}
     return frozenset([*named, *(alias for option in named.values() for alias in option.get("aliases", ()))])
 
 

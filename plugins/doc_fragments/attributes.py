@@ -2,16 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds for modules that run on a managed host."""
+"""Where modules run, and what they change."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `host` for modules that change it, `host.facts` for those that only read."""
+    """Fragments `attributes.changes` or `attributes.reads`, and `attributes.controller` or `attributes.linux`; `attributes.facts`.
 
-    DOCUMENTATION = r"""
-options: {}
+    A module adds what is special of it to its own attributes, such as `details`.
+    """
+
+    CHANGES = r"""
 attributes:
   check_mode:
     description: Can run in check mode and return what it would return otherwise.
@@ -22,16 +24,9 @@ attributes:
   idempotent:
     description: A second run changes nothing.
     support: full
-  platform:
-    description: The platforms that the module works on.
-    platforms: posix
-    support: full
-    details:
-      - Linux only.
 """
 
-    FACTS = r"""
-options: {}
+    READS = r"""
 attributes:
   check_mode:
     description: Can run in check mode and return what it would return otherwise.
@@ -43,14 +38,36 @@ attributes:
     support: N/A
     details:
       - Nothing is ever changed.
-  facts:
-    description: Returns an C(ansible_facts) dictionary that becomes facts of the host.
-    support: full
   idempotent:
     description: A second run changes nothing.
     support: full
     details:
       - Nothing is ever changed.
+"""
+
+    CONTROLLER = r"""
+attributes:
+  action:
+    description: Has an action plugin, so that it runs on the controller.
+    support: full
+  async:
+    description: Supports the C(async) keyword.
+    support: none
+  platform:
+    description: The platforms that the module works on.
+    platforms: all
+    support: full
+"""
+
+    FACTS = r"""
+attributes:
+  facts:
+    description: Returns an C(ansible_facts) dictionary that becomes facts of the host.
+    support: full
+"""
+
+    LINUX = r"""
+attributes:
   platform:
     description: The platforms that the module works on.
     platforms: posix
