@@ -30,7 +30,7 @@ from .read import read_consumers
 from .rehearsal import copy_ledger
 from .replace import replace_all
 from .tables import providers
-from .url import describe, parse_database
+from .url import describe, file_url, parse_database
 
 _PAGES = 1024
 _MARKS = 2
@@ -72,10 +72,12 @@ def back_up(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
             with closing(sqlite3.connect(draft)) as copied:
                 # One file, which can be copied as it is.
                 copied.execute("PRAGMA journal_mode = DELETE")
-            contents = read_contents(f"sqlite:///{draft}")
+            contents = read_contents(file_url(draft))
             _forget_log(draft)
             if not dry_run:
                 _sync(draft)
+                # SQLite would read the log of an earlier file into the new one.
+                _forget_log(path)
                 draft.replace(path)
                 sync_folder(path.parent)
     except OSError as error:
@@ -98,8 +100,8 @@ def restore(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
         # What is checked is what is restored, brought up to date first; the backup stays as it is.
         checked = Path(folder) / "checked.sqlite"
         _refuse_no_ledger(path)
-        copy_ledger(f"sqlite:///{path}", checked, timeout)
-        contents = read_contents(f"sqlite:///{checked}")
+        copy_ledger(file_url(path), checked, timeout)
+        contents = read_contents(file_url(checked))
         if target is None:
             _restore_on_server(database, checked, timeout, dry_run=dry_run)
             return contents
@@ -122,7 +124,7 @@ def restore(database: str | None, path: Path, timeout: float, *, dry_run: bool) 
 
 
 def _restore_on_server(database: str | None, checked: Path, timeout: float, *, dry_run: bool) -> None:
-    with open_ledger(f"sqlite:///{checked}", dry_run=True) as source, open_ledger(database, dry_run=dry_run, timeout=timeout) as target:
+    with open_ledger(file_url(checked), dry_run=True) as source, open_ledger(database, dry_run=dry_run, timeout=timeout) as target:
         if not dry_run:
             source.read(lambda connection: replace_all(connection, target))
 

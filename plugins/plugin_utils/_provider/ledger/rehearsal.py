@@ -25,7 +25,7 @@ from .deadline import DEFAULT_TIMEOUT, Deadline
 from .open import Ledger, open_ledger
 from .statements import insert_rows
 from .tables import metadata
-from .url import parse_database
+from .url import file_url, parse_database
 
 _AT_ONCE = 4096
 
@@ -39,7 +39,7 @@ def rehearse(database: str | None, folder: Path, timeout: float = DEFAULT_TIMEOU
             part.unlink(missing_ok=True)
             copy_ledger(database, part, timeout)
             part.rename(copy)
-    return f"sqlite:///{copy}"
+    return file_url(copy)
 
 
 def rehearsed(database: str | None, folder: Path | None) -> str | None:
@@ -47,7 +47,7 @@ def rehearsed(database: str | None, folder: Path | None) -> str | None:
     if folder is None:
         return database
     copy = _copy_of(database, folder)
-    return f"sqlite:///{copy}" if copy.exists() else database
+    return file_url(copy) if copy.exists() else database
 
 
 def _copy_of(database: str | None, folder: Path) -> Path:
@@ -76,7 +76,7 @@ def copy_ledger(database: str | None, copy: Path, timeout: float) -> None:
         finally:
             engine.dispose()
     # What an older release has written is brought up to date in the copy alone.
-    with open_ledger(f"sqlite:///{copy}") as target_ledger:
+    with open_ledger(file_url(copy)) as target_ledger:
         if url.get_backend_name() != "sqlite":
             with open_ledger(database, dry_run=True, timeout=timeout) as source_ledger:
                 source_ledger.read(lambda connection: _copy_tables(connection, target_ledger))

@@ -76,7 +76,12 @@ def default_database() -> str:
     if configured:
         return configured
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return f"sqlite:///{Path(data) / 'bareon' / 'providers.sqlite'}"
+    return file_url(Path(data) / "bareon" / "providers.sqlite")
+
+
+def file_url(path: Path) -> str:
+    """Return the URL of an SQLite file, whatever its path: in a URL, `?` begins options, and `%41` is an A."""
+    return sa.URL.create("sqlite", database=str(path)).render_as_string(hide_password=False)
 
 
 def is_default(database: str | None) -> bool:

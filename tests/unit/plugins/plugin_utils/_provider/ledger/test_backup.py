@@ -153,3 +153,30 @@ def test_a_file_without_a_folder_cannot_be_written(site, tmp_path):
 def test_there_is_nothing_to_back_up_before_the_first_task(tmp_path):
     with pytest.raises(Unavailable, match="nothing to back up"):
         run_provider_backup({"database": f"sqlite:///{tmp_path}/none.sqlite", "timeout": 5.0, "path": str(tmp_path / "x")}, dry_run=False)
+
+
+@pytest.mark.parametrize("name", ["a?b", "a%41b", "a#b", "a b@c", "a?mode=memory", "file:x?mode=rwc&uri=true", "a\nb", "{{ a }}", "-x"])
+def test_a_path_is_no_url(site, tmp_path, name):
+    site.claim("a", "b")
+    folder = tmp_path / name
+    folder.mkdir()
+    assert site.back_up(path=str(folder / name))["consumers"] == 2
+    assert [path.name for path in folder.iterdir()] == [name]
+    site.claim("c")
+    assert site.restore(path=str(folder / name))["consumers"] == 2
+    assert site.names() == {"a", "b"}
+    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("ledger")) == [name]
+
+
+def test_a_log_beside_the_backup_is_not_read_into_it(site, tmp_path):
+    site.claim("a")
+    site.back_up()
+    with closing(sqlite3.connect(site.saved, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("UPDATE consumers SET name = 'of somebody else'")
+        shutil.copy(tmp_path / "saved.sqlite-wal", tmp_path / "planted")
+    (tmp_path / "planted").rename(tmp_path / "saved.sqlite-wal")
+    site.claim("b")
+    site.back_up()
+    site.restore()
+    assert site.names() == {"a", "b"}
