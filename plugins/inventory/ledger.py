@@ -19,7 +19,8 @@ description:
   - A play can so run on the hosts that one has claimed, or on the machines of a project.
   - All variables begin with C(ledger_). No template in a name is ever evaluated.
   - A name is that of a host only if it is a host name of letters, digits, C(.), C(_) and C(-) that does not name the controller, and if
-    nothing else has it. Otherwise the UUID is the host's name, and C(ledger_name) has the other one.
+    nothing else has it, neither a group of this file nor another host. Otherwise the UUID is the host's name, and C(ledger_name) has the
+    other one. Names of groups are those in O(groups), and all that begin with C(trait_), C(aggregate_), C(parent_) or C(project_).
   - Reads the database of M(bareon.allocator.provider) and changes nothing. Whose lease has ended is not there.
   - The name of the file has to end in C(ledger.yml) or C(ledger.yaml).
 extends_documentation_fragment:
@@ -133,7 +134,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             refuse_missing("ledger")
             return read_inventory(
-                self.get_option("database"), self.get_option("timeout"), Wanted(**options, grouped=self.get_option("group_by"))
+                self.get_option("database"),
+                self.get_option("timeout"),
+                Wanted(**options, grouped=self.get_option("group_by"), reserved=list(self.get_option("groups") or ())),
             )
         except (InputError, MissingLibraries, Unavailable) as error:
             raise AnsibleParserError(str(error)) from None

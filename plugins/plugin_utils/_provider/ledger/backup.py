@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ....module_utils._data.errors import InputError, Mistake, Unavailable
+from ....module_utils._data.words import listed
 from ..._common.files import create_file, make_folder, sync_folder
 from ..._common.libraries import sa
 from .audit import Finding, audit
@@ -33,8 +34,12 @@ from .tables import providers
 from .url import describe, file_url, parse_database
 
 _PAGES = 1024
-_MARKS = 2
-"""Tables that every ledger has since its first release, and other files do not: those of the revision and of consumers."""
+_MARKS = {"alembic_version", "consumers"}
+"""Tables that every ledger has since its first release, and other files do not."""
+_INDEX = "CREATE INDEX"
+"""What SQLite makes by itself for a key of a table; it notes no statement for it."""
+_DATA = [["CREATE", kind] for kind in ("TABLE", "INDEX", "UNIQUE")]
+_SHOWN = 3
 _BUSY = (5, 6)
 
 
@@ -130,14 +135,20 @@ def _restore_on_server(database: str | None, checked: Path, timeout: float, *, d
 
 
 def _refuse_no_ledger(path: Path) -> None:
-    """Raise InputError for a file that has no tables of a ledger, which would become an empty one."""
+    """Raise InputError for a file that has no tables of a ledger, which would become an empty one, or that has programs.
+
+    No ledger has triggers or views. Those of somebody else would change the books later, or never end.
+    """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
-            found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('alembic_version', 'consumers')").fetchone()[0]
+            made = [(str(name), str(sql or _INDEX)) for name, sql in connection.execute("SELECT name, sql FROM sqlite_master")]
     except sqlite3.DatabaseError as error:
         raise InputError([Mistake("path", f"{path} cannot be read as a ledger ({error})")]) from None
-    if found != _MARKS:
+    if not {name for name, _sql in made} >= _MARKS:
         raise InputError([Mistake("path", f"{path} is no backup of a ledger: it has none of its tables")])
+    programs = sorted(name for name, sql in made if sql.upper().split()[:2] not in _DATA)
+    if programs:
+        raise InputError([Mistake("path", f"{path} is no backup of a ledger alone: it has triggers or views ({listed(programs, _SHOWN)})")])
 
 
 def _contents(connection: sa.Connection) -> Contents:

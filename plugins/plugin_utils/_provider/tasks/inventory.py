@@ -5,8 +5,8 @@
 """The inventory plugin `ledger`: providers, or consumers, as hosts of Ansible with groups and variables.
 
 Names in a ledger are given by whoever may write to it. So one is a host's name only if it is a plain host name that is not the
-controller's, and stands for one thing; else the UUID takes its place. A name that is changed to make a group's name gets a part of its
-hash, so that no two names make one group.
+controller's and no group's, and stands for one thing; else the UUID takes its place. A name that is changed to make a group's name gets a
+part of its hash, so that no two names make one group.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,13 +33,15 @@ _HOST_NAME = re.compile(r"(?=.*[a-zA-Z_])[a-zA-Z0-9_](?:[a-zA-Z0-9._-]{0,251}[a-
 _RESERVED = frozenset({"all", "ungrouped", "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
 _PLAIN = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,63}")
 _NO_GROUP = re.compile(r"[^a-zA-Z0-9_]")
+_HASHED = re.compile(r".*_[0-9a-f]{16}")
+_OF_GROUPS = tuple(f"{kind}_" for kind in GROUPED)
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What becomes a host: `hosts` is "providers" or "consumers", of consumers those of a project, a user and a type; None for any.
 
-    With `roots` only roots are hosts. `grouped` are the kinds of groups.
+    With `roots` only roots are hosts. `grouped` are the kinds of groups. `reserved` are names of other groups, which no host may have.
     """
 
     hosts: str = "providers"
@@ -48,6 +50,7 @@ class Wanted:
     project: str | None = None
     user: str | None = None
     consumer_type: str | None = None
+    reserved: Collection[str] = ()
 
     @property
     def is_owned(self) -> bool:
@@ -76,7 +79,7 @@ def make_inventory(world: World, consumers: Mapping[str, Consumer], wanted: Want
     live = {uuid: consumer for uuid, consumer in consumers.items() if uuid in world.allocations and wanted.has(consumer)}
     make = _consumers_as_hosts if wanted.hosts == "consumers" else _providers_as_hosts
     entries = make(world, live, wanted)
-    names = host_names({uuid: str(variables["ledger_name"]) for uuid, variables, _groups in entries})
+    names = host_names({uuid: str(variables["ledger_name"]) for uuid, variables, _groups in entries}, wanted.reserved)
     groups: dict[str, list[str]] = defaultdict(list)
     for uuid, _variables, of in entries:
         for kind, name in sorted(set(of)):
@@ -89,26 +92,35 @@ def make_inventory(world: World, consumers: Mapping[str, Consumer], wanted: Want
     }
 
 
-def host_names(called: Mapping[str, str]) -> dict[str, str]:
+def host_names(called: Mapping[str, str], reserved: Collection[str] = ()) -> dict[str, str]:
     """Return the name of a host for each UUID: what it is called where that is safe and unique, else the UUID.
 
-    What is no UUID was written into the database by hand, and is not a name of files either: its hash stands for it.
+    A host that is called like a group would be in every play for the group. What is no UUID was written into the database by hand, and is
+    not a name of files either: its hash stands for it.
     """
     safe = {
         uuid: uuid if _PLAIN.fullmatch(str(uuid)) else hashlib.sha256(str(uuid).encode("utf-8", "replace")).hexdigest() for uuid in called
     }
     counted = Counter(name.lower() for name in called.values())
-    return {
-        uuid: name if _HOST_NAME.fullmatch(name) and name.lower() not in _RESERVED and counted[name.lower()] == 1 else safe[uuid]
-        for uuid, name in called.items()
-    }
+    owners = {name.lower(): uuid for uuid, name in safe.items()}
+    kept = _RESERVED.union(name.lower() for name in reserved)
+
+    def is_safe(uuid: str, name: str) -> bool:
+        lower = name.lower()
+        is_group = lower in kept or lower.startswith(_OF_GROUPS)
+        return bool(_HOST_NAME.fullmatch(name)) and not is_group and counted[lower] == 1 and owners.get(lower, uuid) == uuid
+
+    return {uuid: name if is_safe(uuid, name) else safe[uuid] for uuid, name in called.items()}
 
 
 def group_name(kind: str, name: str) -> str:
-    """Return the name of the group of what has something in common: letters, digits and _, a different one for each name."""
+    """Return the name of the group of what has something in common: letters, digits and _, a different one for each name.
+
+    A name that looks like one that was changed is changed, too.
+    """
     safe = _NO_GROUP.sub("_", name)
-    changed = "" if safe == name else f"_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return f"{kind}_{safe}{changed}"
+    changed = safe != name or _HASHED.fullmatch(name)
+    return f"{kind}_{safe}_{hashlib.sha256(name.encode()).hexdigest()[:16]}" if changed else f"{kind}_{safe}"
 
 
 _Entry = tuple[str, Plain, list[tuple[str, str]]]

@@ -156,6 +156,25 @@ def test_two_names_make_neither_one_host_nor_one_group():
     assert names == {"uuid1": "uuid1", "uuid2": "uuid2", "uuid3": "db"}
     assert len({group_name("project", name) for name in ("a b", "a_b", "a-b", "a.b", "\u00e4_b")}) == 5
     assert group_name("project", "red_1") == "project_red_1"
+    changed = group_name("project", "a b")
+    assert group_name("project", changed.removeprefix("project_")) != changed
+    first, second = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
+    assert host_names({first: "localhost", second: first}) == {first: first, second: second}
+    assert host_names({first: first, second: second.upper()}) == {first: first, second: second.upper()}
+
+
+def test_no_host_is_called_like_a_group(tmp_path):
+    names = ["project_red", "PROJECT_blue", "trait_CUSTOM_SAS", "aggregate_rack1", "parent_host1", "lent", "Lent", "projects", "host1"]
+    fill(tmp_path, [{"name": name, "inventories": {"VCPU": 1}} for name in names])
+    hosts, groups = inventory(tmp_path, groups={"lent": "ledger_consumers | length > 0"})
+    assert sorted(name for name in hosts if not re.fullmatch(r"[0-9a-f-]{36}", name)) == ["host1", "projects"]
+    assert sorted(variables["ledger_name"] for variables in hosts.values()) == sorted(names)
+    assert groups == {}
+    fill(tmp_path, [], [{"consumer": "project_red", "project": "blue", "allocations": {"host1": {"VCPU": 1}}}])
+    play = {"name": "Of red", "hosts": "project_red", "gather_facts": False, "tasks": [{"name": "Show", "ansible.builtin.debug": {}}]}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+    inventory(tmp_path, hosts="consumers")
+    assert "no hosts matched" in run(tmp_path, "playbook", "-i", "our.ledger.yml", "play.yml")
 
 
 def test_a_database_that_is_not_there_is_one_sentence(tmp_path):

@@ -180,3 +180,30 @@ def test_a_log_beside_the_backup_is_not_read_into_it(site, tmp_path):
     site.back_up()
     site.restore()
     assert site.names() == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["CREATE TRIGGER later AFTER INSERT ON consumers BEGIN UPDATE inventories SET total = 0; END"],
+        ["CREATE TRIGGER consumers AFTER INSERT ON consumers BEGIN UPDATE inventories SET total = 0; END"],
+        [
+            "CREATE TRIGGER later AFTER INSERT ON consumers BEGIN UPDATE inventories SET total = 0; END",
+            "PRAGMA writable_schema = ON",
+            "UPDATE sqlite_master SET type = 'table' WHERE type = 'trigger'",
+        ],
+        [
+            "ALTER TABLE consumers RENAME TO other",
+            "CREATE VIEW consumers AS WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id, x AS uuid FROM n",
+        ],
+    ],
+)
+def test_a_backup_with_programs_is_refused(site, program):
+    site.claim("a")
+    site.back_up()
+    with closing(sqlite3.connect(site.saved)) as other:
+        for statement in program:
+            other.execute(statement)
+        other.commit()
+    with pytest.raises(InputError, match=r"path: .* (has triggers or views|cannot be read as a ledger) \((later|consumers|malformed)"):
+        site.restore()
