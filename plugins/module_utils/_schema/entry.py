@@ -33,7 +33,7 @@ class Entry:
 
     def is_right(self, *keys: str) -> bool:
         """Return whether nothing is known to be wrong with these values, with what lies in them, or with the whole item."""
-        return not any(self._mistakes.concern(f"{self.place}.{key}") for key in keys)
+        return not self._mistakes or not any(self._mistakes.concern(f"{self.place}.{key}") for key in keys)
 
     def items(self, key: str) -> tuple[Entry, ...]:
         """Return the items of a list."""
