@@ -194,7 +194,7 @@ def group_of(item: Entry, physical: Mapping[str, DesiredPhysicalVolume]) -> Desi
     for device in item["pvnames"]:
         if device and device not in physical:
             item.mistake("pvnames", f"{device} is not one of pvs")
-    found = tuple(physical[device] for device in item["pvnames"] if device in physical)
+    found = tuple(physical.get(device) or DesiredPhysicalVolume(device) for device in item["pvnames"])
     extent = item["extent_size"]
     if not is_extent(extent):
         item.mistake("extent_size", f"must be a power of two from 1 to {LARGEST_EXTENT} MiB, not {extent}")

@@ -214,6 +214,12 @@ class DesiredDataset:
         """Where it is mounted; "none" also where that follows from what it lies in."""
         return dict(self.properties).get("mountpoint", "none")
 
+    @property
+    def quota(self) -> t.Optional[int]:
+        """The most that it and all in it may hold."""
+        quota = dict(self.properties).get("quota")
+        return None if quota is None else int(quota)
+
 
 @dataclass(frozen=True)
 class DesiredVdev:

@@ -66,6 +66,11 @@ def layout_of(schema: t.Any) -> Layout:
     return layout
 
 
+def readable_layout(schema: t.Any) -> Layout:
+    """Return the layout of a schema as far as its table accepts it: what it refuses reads as if it were not given."""
+    return _items_of(schema, "schema", Mistakes())
+
+
 def _items_of(raw: t.Any, place: str, mistakes: Mistakes) -> Layout:
     """Return a layout, for what is wrong in it as if it were not given."""
     schema = Entry(STATIC.read_nested(raw, place, mistakes), place, mistakes)

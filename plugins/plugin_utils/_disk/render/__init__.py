@@ -5,5 +5,5 @@
 """A plan to look at: text for a terminal, a drawing for a document, a page for a fleet.
 
 In comes a plan as plain data, and the hardware where present contents matter; out goes text. Nothing is decided here. In reading order:
-picture (the shapes), words and reasons (their texts), text, geometry and svg (drawn to scale), html.
+shapes, reasons, spaces and picture (a plan in these shapes), words (their texts), text, geometry and svg (drawn to scale), html.
 """

@@ -19,7 +19,8 @@ from ....module_utils._data.units import format_mib
 from ....module_utils._data.words import visible
 from ..._common.html import page_templates, script_digest
 from .geometry import SMALLEST_LEGIBLE, Paint, paints
-from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike
+from .picture import picture, runs_of_alike
+from .shapes import DiskPicture, HostPicture, Segment, SpacePicture
 from .words import (
     free_tip,
     idle_words,

@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 from ....module_utils._data.units import format_mib
 from ....module_utils._data.words import visible
 from .geometry import SMALLEST_LEGIBLE, TEXT_ON_COLOUR, Label, Paint, lengths, paints, rows_of_labels, text_width
-from .picture import DiskPicture, HostPicture, Segment, SpacePicture, picture, runs_of_alike
+from .picture import picture, runs_of_alike
+from .shapes import DiskPicture, HostPicture, Segment, SpacePicture
 from .words import free_tip, left_out_words, run_link, run_name, run_size, strip, strip_name, tip, unallocated_tip
 
 WIDTH = 960

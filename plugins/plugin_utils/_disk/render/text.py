@@ -15,7 +15,8 @@ from ....module_utils._data.units import format_mib, mib_or_nothing
 from ....module_utils._data.words import visible
 from ....module_utils._storage.filesystems import NOT_MOUNTED
 from ....module_utils._storage.lvm import EXTENT
-from .picture import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture, picture
+from .picture import picture
+from .shapes import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture
 from .words import idle_words, left_out_words, remarks
 
 WIDTH = 100

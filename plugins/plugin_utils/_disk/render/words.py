@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ....module_utils._data.units import format_mib
-from .picture import DiskPicture, IdlePicture, LeftOutPicture, Segment, SpacePicture, SubvolumePicture
+from .shapes import DiskPicture, IdlePicture, LeftOutPicture, Segment, SpacePicture, SubvolumePicture
 
 
 def tip(space: SpacePicture, disk: DiskPicture, size: float) -> list[str]:

@@ -4,9 +4,8 @@
 
 """From an allocation to what is made on a host: the static schema, in the seed's form and in Bareon's explicit one.
 
-In come an `Allocation` and the hardware; out goes plain data that disk_layout takes. In reading order: explicit (every object to be made),
-partitions (where each begins and ends), fingerprint (a disk's identity), index (which object belongs to which space; what a static schema
-may hold is in module_utils/_schema), boot_settings (what a line keeps, and what a host remembers), host_files
-(mounts, swap, crypttab and mdadm.conf of a layout), foreign_lines (what of others stands where
-those belong). After "Solution convertor" (seed 000).
+In come an `Allocation` and the hardware; out goes plain data that disk_layout takes (module_utils/_schema reads it). In reading order:
+explicit (every object to be made), partitions (where each begins and ends), fingerprint (a disk's identity), boot_settings (what a line
+keeps, and what a host remembers), host_files (mounts, swap, crypttab and mdadm.conf of a layout), foreign_lines (what of others stands
+where those belong). After "Solution convertor" (seed 000).
 """
