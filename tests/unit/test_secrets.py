@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import http.server
-import importlib
 import json
 import os
 import subprocess
@@ -25,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
+from ansible_collections.bareon.allocator.tests.support.house.documented import documented_options
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
@@ -89,18 +88,6 @@ class Case(t.NamedTuple):
     more: Task
 
 
-def documented(module: str) -> dict[str, t.Any]:
-    """Return the options of a module, with those of its fragments."""
-    text = (ROOT / "plugins" / "modules" / f"{module}.py").read_text(encoding="utf-8")
-    documentation = yaml.safe_load(text.partition('DOCUMENTATION = r"""')[2].partition('"""')[0])
-    options = dict(documentation.get("options") or {})
-    for name in documentation.get("extends_documentation_fragment", []):
-        place, _dot, part = name.removeprefix("bareon.allocator.").partition(".")
-        fragment = importlib.import_module(f"ansible_collections.bareon.allocator.plugins.doc_fragments.{place}").ModuleDocFragment
-        options |= yaml.safe_load(getattr(fragment, part.upper() or "DOCUMENTATION")).get("options") or {}
-    return options
-
-
 def secret_options(options: dict[str, t.Any], before: str = "") -> Iterator[str]:
     """Give the options that take a secret, with those they are in; fail for one of which nobody has said whether it is one."""
     for name, option in options.items():
@@ -137,7 +124,7 @@ def cases_of(module: str, option: str) -> Iterator[Case]:
         yield Case(module, option, "{}", DRY)
 
 
-CASES = [case for module in MODULES for option in secret_options(documented(module)) for case in cases_of(module, option)]
+CASES = [case for module in MODULES for option in secret_options(documented_options(module)) for case in cases_of(module, option)]
 
 
 def filled(value: t.Any, secret: str) -> t.Any:
@@ -276,7 +263,7 @@ def test_the_table_has_every_module() -> None:
     }
     assert with_secrets.isdisjoint(without)
     for module in set(MODULES) - with_secrets:
-        assert not list(secret_options(documented(module)))
+        assert not list(secret_options(documented_options(module)))
     assert len(with_secrets) >= 15
 
 

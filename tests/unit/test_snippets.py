@@ -9,7 +9,6 @@ Fragments, too, are what they are shown as, and name modules, options, filters a
 
 from __future__ import annotations
 
-import ast
 import functools
 import json
 import pathlib
@@ -20,6 +19,7 @@ import typing as t
 import jsonschema
 import pytest
 import yaml
+from ansible_collections.bareon.allocator.tests.support.house.documented import documented_options
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/*.md")])
@@ -72,25 +72,8 @@ SNIPPETS = [
 @functools.cache
 def options(module: str) -> frozenset[str]:
     """Return the options that a module documents, with those of its fragments."""
-    path = ROOT / "plugins" / "modules" / f"{module}.py"
-    said = yaml.safe_load(_constant(path, "DOCUMENTATION"))
-    named = dict(said.get("options") or {})
-    for fragment in said.get("extends_documentation_fragment", ()):
-        if fragment.startswith(_OURS):
-            name, _dot, variant = fragment.removeprefix(_OURS).partition(".")
-            text = _constant(ROOT / "plugins" / "doc_fragments" / f"{name}.py", variant.upper() or "DOCUMENTATION")
-            named |= yaml.safe_load(text).get("options") or {}
+    named = documented_options(module)
     return frozenset([*named, *(alias for option in named.values() for alias in option.get("aliases", ()))])
-
-
-def _constant(path: pathlib.Path, name: str) -> str:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if (
-            isinstance(node, (ast.Assign, ast.AnnAssign))
-            and ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target) == name
-        ):
-            return str(ast.literal_eval(node.value))  # type: ignore[arg-type]
-    raise AssertionError(f"{path} has no {name}")
 
 
 def tasks(value: t.Any) -> t.Iterator[tuple[str, t.Any]]:

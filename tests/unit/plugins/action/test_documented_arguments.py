@@ -10,27 +10,13 @@ import importlib
 from pathlib import Path
 
 import pytest
-import yaml
+from ansible_collections.bareon.allocator.tests.support.house.documented import documented_options
 
 ROOT = Path(__file__).resolve().parents[4]
 PLUGINS = "ansible_collections.bareon.allocator.plugins"
 COMPARED = ("type", "default", "choices", "required", "elements")
 BLANK = {"type": "str", "required": False}
 ACTIONS = sorted(path.stem for path in (ROOT / "plugins" / "action").glob("*.py") if path.stem != "__init__")
-
-
-def documented(name):
-    """Return the options that the documentation of a module has, those of its fragments included."""
-    text = importlib.import_module(f"{PLUGINS}.modules.{name}").DOCUMENTATION
-    document = yaml.safe_load(text)
-    options = dict(document.get("options") or {})
-    for fragment in document.get("extends_documentation_fragment") or ():
-        _namespace, _collection, file, *part = fragment.split(".")
-        module = importlib.import_module(f"{PLUGINS}.doc_fragments.{file}")
-        described = yaml.safe_load(getattr(module.ModuleDocFragment, part[0].upper() if part else "DOCUMENTATION"))
-        for key, option in (described.get("options") or {}).items():
-            options.setdefault(key, option)
-    return options
 
 
 def differences(place, arguments, options):
@@ -59,4 +45,4 @@ def test_documented_options_are_those_of_the_code(name):
         module = importlib.import_module(f"{PLUGINS}.modules.{name}")
         assert hasattr(module, "main") or hasattr(module, "run"), name
         return
-    assert list(differences("", arguments, documented(name))) == []
+    assert list(differences("", arguments, documented_options(name))) == []
