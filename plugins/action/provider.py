@@ -13,7 +13,7 @@ from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._provider.arguments import DATABASE_ARGUMENTS, DATABASE_EXCLUSIVE
 from ..plugin_utils._provider.tasks.provider import run_provider
 
-_ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove", "drained")
+_ALONE = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove", "drained", "replaces")
 
 
 class ActionModule(PlanningAction):
@@ -34,6 +34,7 @@ class ActionModule(PlanningAction):
         "custom_traits": {"type": "list", "elements": "str"},
         "custom_classes": {"type": "list", "elements": "str"},
         "providers": {"type": "list", "elements": "dict"},
+        "replaces": {"type": "str"},
         "tree": {"type": "bool", "default": False},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     }

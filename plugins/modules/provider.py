@@ -84,6 +84,24 @@ options:
         V(7d), or a date, after which it is over by itself.
       - By default it stays as it was. The clock is that of the database.
     type: raw
+  replaces:
+    description:
+      - UUID or name of a provider whose place this one takes, such as a server that is replaced by new hardware. In one transaction, what
+        consumers have of the old provider becomes theirs of this one, the providers below the old one go below this one, and the old one
+        is removed. RV(moved) names the consumers.
+      - If the new server keeps the name, give its O(uuid). A provider with the same UUID is the same provider, so there is nothing to
+        replace. That is also how a second run finds that there is nothing left to do.
+      - If this provider is new, it has the old one's parent, inventories, traits and aggregates, except for those that are declared. The
+        drain of the old one ends with it.
+      - The task fails if the inventories cannot hold what consumers have. C(conflict.used_by) then has the names of all of them. Consumers
+        whose lease has ended are released.
+      - Providers that the same task declares below this one replace those of the same name below the old one. Where names begin with the
+        name of the root, the rest is compared, so C(web2_numa0) below C(web2) replaces C(web1_numa0) below C(web1).
+      - O(generation) is that of the old provider if this one is new.
+      - If no provider has the name, the task warns when it registers this one. Remove the option once the server is replaced, or a
+        provider that gets the name later is replaced, too.
+    type: str
+    version_added: 1.1.0
   add:
     description:
       - A mapping with C(inventories), C(traits) and C(aggregates) to add to those of the provider. If it already has an inventory of a
@@ -109,7 +127,7 @@ options:
   providers:
     description:
       - Several providers, each a mapping with the keys O(uuid), O(name), O(parent), O(inventories), O(traits), O(aggregates),
-        O(generation), O(drained), O(add) and O(remove). Mutually exclusive with these options.
+        O(generation), O(drained), O(replaces), O(add) and O(remove). Mutually exclusive with these options.
     type: list
     elements: dict
   tree:
@@ -203,6 +221,16 @@ EXAMPLES = r"""
     tree: true
     state: absent
 
+- name: Replace a server by new hardware under the same name, with what its consumers have
+  bareon.allocator.provider:
+    database: sqlite:////var/lib/bareon.sqlite
+    name: host1
+    uuid: 0e5f5c35-98c4-4b37-9d0b-43b0c8e1b3a6
+    replaces: host1
+    inventories:
+      VCPU: 16
+      MEMORY_MB: 65536
+
 - name: Drain a host for a repair
   bareon.allocator.provider:
     database: sqlite:////var/lib/bareon.sqlite
@@ -254,6 +282,12 @@ providers:
       description: V(true), or C(reason) and C(until) of the drain.
       type: raw
       returned: if the provider itself is drained
+moved:
+  description:
+    - The consumers of replaced providers, by UUID, as RV(bareon.allocator.provider_allocation#module:consumers), with what they have now.
+  returned: success
+  type: dict
+  version_added: 1.1.0
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while

@@ -18,11 +18,11 @@ from functools import cache, partial
 from ..._common.libraries import sa
 from ..world.names import canonical_uuid, consumer_uuid
 from ..world.times import NEVER
-from .claims import Claim, Claimed, ConsumerState, apply_plan, plan_claims, refuse_outdated
+from .claims import Claim, Claimed, apply_plan, plan_claims, refuse_outdated
 from .clock import sql_now
 from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
-from .read import Consumer, Guarded
+from .read import Consumer, ConsumerState, Guarded
 from .statements import Statement
 from .tables import allocations, consumers, inventories, projects, providers
 

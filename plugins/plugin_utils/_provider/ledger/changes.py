@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from ..world.model import Inventory
 from ..world.names import provider_uuid
 from ..world.times import AskedDrain
-from .read import StoredProvider
+from .read import ConsumerState, StoredProvider
 
 ROOT = ""
 """As a parent: none."""
@@ -33,8 +33,8 @@ class ProviderChange:
     """What a provider shall be; None leaves a part as it is, and is nothing where the provider is new.
 
     `add` and `remove` change single parts of a provider. At least one of `uuid` and `name` is given; `parent` is a UUID, a name or
-    ROOT. `generation` is the one the caller saw. `aggregates` are UUIDs, `aggregate_names` the names of those that have one. `place` is
-    where the caller wrote it.
+    ROOT. `generation` is the one the caller saw. `aggregates` are UUIDs, `aggregate_names` the names of those that have one. `replaces` is
+    the UUID or the name of a provider whose consumers it takes over, and which then goes. `place` is where the caller wrote it.
     """
 
     place: str
@@ -49,6 +49,7 @@ class ProviderChange:
     remove: Parts | None = None
     aggregate_names: Mapping[str, str] = field(default_factory=dict)
     drained: AskedDrain | None = None
+    replaces: str | None = None
 
     @property
     def reference(self) -> str:
@@ -85,12 +86,23 @@ class ProviderChange:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Consumers of replaced providers, by UUID, before and after; `names` are those of their providers, by UUID, at each of these times."""
+
+    before: Mapping[str, ConsumerState] = field(default_factory=dict)
+    after: Mapping[str, ConsumerState] = field(default_factory=dict)
+    names_before: Mapping[str, str] = field(default_factory=dict)
+    names_after: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ProvidersChanged:
-    """Providers before and after by UUID, those that are not there left out."""
+    """Providers before and after by UUID, those that are not there left out, and the consumers that moved."""
 
     before: Mapping[str, StoredProvider]
     after: Mapping[str, StoredProvider]
     warnings: Sequence[str] = ()
+    moved: Moved = field(default_factory=Moved)
 
     @property
     def changed(self) -> bool:

@@ -29,6 +29,7 @@ from .owners import Asked, find_consumers, find_former, refuse_others
 from .quotas import refuse_beyond_quotas
 from .read import (
     Consumer,
+    ConsumerState,
     Guarded,
     Holding,
     StoredInventory,
@@ -115,14 +116,6 @@ class Seen:
     above: tuple[str, ...]
     traits: frozenset[str]
     aggregates: frozenset[str]
-
-
-@dataclass(frozen=True)
-class ConsumerState:
-    """A consumer and what it has."""
-
-    consumer: Consumer
-    amounts: Allocations
 
 
 @dataclass(frozen=True)
@@ -504,7 +497,7 @@ def _poor_pieces(plan: ClaimPlan, guarded: Guarded, reshaped: Collection[Key]) -
     """Return what is wrong with each amount by itself; what a consumer has already is not asked for again, but of reshaped inventories."""
     for change in plan.changes:
         for key in sorted((change.asked | set(reshaped)) & change.amounts.keys()):
-            says = _why_no_piece(change.amounts[key], guarded.stocks.get(key))
+            says = why_no_piece(change.amounts[key], guarded.stocks.get(key))
             if says:
                 reason = "piece" if key in guarded.stocks else "no_inventory"
                 yield _refusal(plan, change.wanted, key, reason, f"{key[1]} of {guarded.names[key[0]]}: {says}")
@@ -533,7 +526,8 @@ def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
         yield {**_refusal(plan, askers[0], key, "full", says), "asked": more, "free": free}
 
 
-def _why_no_piece(amount: int, stock: StoredInventory | None) -> str:
+def why_no_piece(amount: int, stock: StoredInventory | None) -> str:
+    """Return why one consumer cannot have an amount of an inventory, whatever is free of it; an empty string where it can."""
     if stock is None:
         return f"{amount} requested, but there is no inventory"
     inventory = stock.inventory

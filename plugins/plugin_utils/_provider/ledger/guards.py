@@ -99,6 +99,13 @@ def begin_above_gone(connection: sa.Connection, uuids: Collection[str]) -> None:
         connection.execute(_BEGIN_ABOVE.where(providers.c.uuid.in_(part)), {"first": gone + 1})
 
 
+def raise_above_gone(connection: sa.Connection, numbers: Collection[int]) -> None:
+    """Let guarded providers, which get names that others may have had, go on above the generations of those that are gone."""
+    ((gone,),) = _GONE.rows(connection, {})
+    for part in batches(numbers if gone else ()):
+        connection.execute(_BEGIN_ABOVE.where(providers.c.id.in_(part), providers.c.generation <= gone), {"first": gone + 1})
+
+
 def guard_providers(connection: sa.Connection, expected: Mapping[int, int | None]) -> None:
     """Raise the generation of each provider by its number, and make sure that it was the expected one where one is given.
 

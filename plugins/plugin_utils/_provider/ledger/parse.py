@@ -77,6 +77,7 @@ _CHANGE = Table(
         *(row if row.name != "parent" else Row("parent", _Parent()) for row in PROVIDER_ROWS.values()),
         Row("add", _ADDED),
         Row("remove", _REMOVED),
+        Row("replaces", NAME),
     ],
 )
 _NAMES = Table("names", [Row("custom_traits", TRAITS, default=()), Row("custom_classes", ListOf(CLASS, "resource classes"), default=())])
@@ -107,6 +108,7 @@ def parse_changes(entries: Sequence[t.Any], place: str, mistakes: Mistakes | Non
     changes = [_change(entry, values, where, mistakes) for entry, values, where in zip(entries, read, places)]
     refuse_doubles(((change.place, change.uuid) for change in changes), "uuid", mistakes)
     refuse_doubles(((change.place, change.name) for change in changes), "name", mistakes)
+    refuse_doubles(((change.place, change.replaces) for change in changes), "replaces", mistakes)
     mistakes.check()
     return changes
 
@@ -165,6 +167,7 @@ def _change(entry: t.Any, values: Values, place: str, mistakes: Mistakes) -> Pro
         aggregates=None if values["aggregates"] is None else frozenset(map(aggregate_uuid, values["aggregates"])),
         generation=values["generation"],
         drained=values["drained"],
+        replaces=values["replaces"],
         add=_parts(added),
         remove=_parts(removed),
         aggregate_names=names_by_uuid([*(values["aggregates"] or ()), *(added.get("aggregates") or ())], aggregate_uuid),

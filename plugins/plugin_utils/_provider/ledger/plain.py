@@ -13,9 +13,9 @@ from dataclasses import asdict
 
 from ..world.model import Inventory, Provider, World
 from ..world.times import Drain, shown_time
-from .claims import Claimed, ConsumerState
+from .claims import Claimed
 from .owners import owner_of
-from .read import Consumer, StoredProvider
+from .read import Consumer, ConsumerState, StoredProvider
 
 Plain = dict[str, t.Any]
 
@@ -107,7 +107,7 @@ def plain_states(states: Mapping[str, ConsumerState]) -> dict[str, Plain]:
     }
 
 
-def _shown_states(states: Mapping[str, ConsumerState], names: Mapping[str, str]) -> dict[str, Plain]:
+def shown_states(states: Mapping[str, ConsumerState], names: Mapping[str, str]) -> dict[str, Plain]:
     """Return the same for a diff: consumers and providers by name."""
     labels = Counter(state.consumer.label for state in states.values())
     shown = {
@@ -128,7 +128,7 @@ def plain_claimed(claimed: Claimed) -> Plain:
         "generations": dict(sorted(claimed.generations.items())),
         "names": dict(sorted(claimed.names.items())),
         "ended": plain_ended(claimed.ended),
-        "diff": {"before": _shown_states(claimed.before, claimed.names), "after": _shown_states(claimed.after, claimed.names)},
+        "diff": {"before": shown_states(claimed.before, claimed.names), "after": shown_states(claimed.after, claimed.names)},
     }
 
 

@@ -11,23 +11,24 @@ that moves; a provider that is as declared is not written at all.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ....module_utils._data.errors import InputError, Mistakes
 from ..._common.libraries import sa
 from ..world.model import inventory_warnings
 from ..world.names import SHARING_TRAIT
 from ..world.times import Drain
-from .changes import ProviderChange, ProvidersChanged
-from .claims import guard_consumers, released, write_changes
+from .changes import Moved, ProviderChange, ProvidersChanged
+from .claims import Change, guard_consumers, released, write_changes
 from .clock import read_now
 from .drains import write_closed, write_drains
 from .expired import Key, are_used_by, read_expired
-from .guards import begin_above_gone, guard_providers, guard_topology, remember_gone
+from .guards import begin_above_gone, guard_providers, guard_topology, raise_above_gone, remember_gone
 from .import_world import ensure_aggregates, ensure_names
 from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
 from .read import StoredProvider, batches, read_children, read_identities, read_providers, read_users, read_uuids, run_batches
 from .retry import LostRace
+from .successors import Successions, find_successions, move_consumers, read_consumers_of
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots
 
@@ -44,7 +45,7 @@ def put_providers(connection: sa.Connection, changes: Sequence[ProviderChange]) 
         changes = [change if change.drained is None else replace(change, drained=change.drained.resolved(now)) for change in changes]
     stored = _find(connection, changes)
     try:
-        return _put(connection, changes, stored)
+        return _replace(connection, changes, stored)
     except InputError:
         # Another writer may have come in between two reads: its provider is no mistake of this call.
         if _identities(_find(connection, changes)) != _identities(stored):
@@ -56,33 +57,48 @@ def _identities(stored: Mapping[str, StoredProvider]) -> dict[str, tuple[int, st
     return {reference: (provider.id, provider.name, provider.parent) for reference, provider in stored.items()}
 
 
-def _put(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> ProvidersChanged:
-    asked = changes
+def _replace(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> ProvidersChanged:
+    """Put providers, of which some may replace others."""
+    plan = Successions(changes)
+    if any(change.replaces for change in changes):
+        plan = find_successions(connection, changes, stored)
+        if plan.by_uuid:
+            _ensure_names(connection, changes)
+            guard_topology(connection)
+            plan = find_successions(connection, changes, _find(connection, changes))
+        stored = _find(connection, plan.changes)
+    return _put(connection, plan, stored)
+
+
+def _put(connection: sa.Connection, plan: Successions, stored: Mapping[str, StoredProvider]) -> ProvidersChanged:
+    asked = plan.changes
     changes = _from_now_on(asked, stored)
-    _refuse_taken_names(connection, changes, stored)
-    parents = wanted_parents(connection, changes, stored)
+    _refuse_taken_names(connection, changes, stored, plan)
+    parents = {uuid: plan.successor_of(parent) for uuid, parent in wanted_parents(connection, changes, stored).items()}
     # An aggregate that was given by its UUID may get its name, though the provider stays in it.
     ensure_aggregates(connection, {uuid: name for change in changes for uuid, name in change.aggregate_names.items()})
-    if all(change.reference in stored and not _differs(change, stored[change.reference], parents) for change in changes):
+    if not plan.by_uuid and all(
+        change.reference in stored and not _differs(change, stored[change.reference], parents) for change in changes
+    ):
         # As declared, which one read has seen; there is nothing to guard.
         declared = {provider.uuid: provider for provider in stored.values()}
-        return ProvidersChanged(declared, declared, _warnings(changes, stored))
+        return ProvidersChanged(declared, declared, [*plan.warnings, *_warnings(changes, stored)])
     # New names before guards, here as everywhere: two changes that need both never wait for each other.
-    ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
-    ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
+    _ensure_names(connection, changes)
     is_moved = moved_numbers(stored, parents) or goes_below_stored(changes, stored, parents)
     if is_moved or _renamed(changes, stored) or _drained(changes, stored):
         guard_topology(connection)
         stored = _find(connection, changes)
     moved = moved_numbers(stored, parents)
     refuse_loops(connection, changes, stored, parents)
-    held = _guard(connection, changes, stored, parents)
+    guards = _guard(connection, changes, stored, parents, plan)
+    remember_gone(connection, plan.expected)
+    raise_above_gone(connection, _renamed(changes, stored))
     remember_gone(connection, _renamed(changes, stored))
-    _insert_new(connection, changes, stored)
+    _insert_new(connection, changes, stored, plan)
     guarded = _find(connection, changes)
     changes = _from_now_on(asked, guarded)
-    _refuse_overtaken(changes, stored, guarded, parents, held, moved)
-    _rename(connection, changes, guarded)
+    _refuse_overtaken(changes, stored, guarded, parents, guards.providers, moved)
     write_parents(connection, {provider.uuid: provider.parent for provider in guarded.values()}, parents)
     present = {provider.id for provider in stored.values()}
     new = {provider.id for provider in guarded.values()} - present
@@ -92,8 +108,24 @@ def _put(connection: sa.Connection, changes: Sequence[ProviderChange], stored: M
     write_closed(connection, moved | new | drains.keys())
     write_inventories(connection, [(guarded[change.reference], change.inventories) for change in changes if change.inventories is not None])
     _write_sets(connection, changes, guarded)
+    successors = {provider.uuid: replace(provider, name=change.name or provider.name) for change, provider in _known(changes, guarded)}
+    consumers = move_consumers(connection, plan, guards.moving, guards.consumers, successors, guards.now) if plan.by_uuid else Moved()
+    gone = {each.old.uuid: each.old for each in plan.by_uuid.values()}
+    _delete(connection, {provider.id: provider for provider in gone.values()})
+    # Last: a successor may have the name of the provider that it replaces, and the history has that name until here.
+    _rename(connection, changes, guarded)
     after = read_providers(connection, {provider.uuid for provider in guarded.values()})
-    return ProvidersChanged({provider.uuid: provider for provider in stored.values()}, after, _warnings(changes, guarded))
+    before = {**gone, **{provider.uuid: provider for provider in stored.values()}}
+    return ProvidersChanged(before, after, [*plan.warnings, *_warnings(changes, guarded)], consumers)
+
+
+def _known(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> list[tuple[ProviderChange, StoredProvider]]:
+    return [(change, stored[change.reference]) for change in changes if change.reference in stored]
+
+
+def _ensure_names(connection: sa.Connection, changes: Sequence[ProviderChange]) -> None:
+    ensure_names(connection, resource_classes, {name for change in changes for name in change.inventories or ()})
+    ensure_names(connection, traits, {name for change in changes for name in change.traits or ()})
 
 
 def _from_now_on(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> list[ProviderChange]:
@@ -115,20 +147,27 @@ def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange
     _guard_without_expired(connection, expected, leaving)
     _refuse_if_used(connection, leaving)
     remember_gone(connection, leaving)
+    _delete(connection, leaving)
+    return ProvidersChanged({provider.uuid: provider for provider in found.values()}, {})
+
+
+def _delete(connection: sa.Connection, leaving: Mapping[int, StoredProvider]) -> None:
+    """Delete guarded providers, which nobody uses, with all that belongs to them."""
     for table in (inventories, provider_traits, provider_aggregates):
         for part in batches(leaving):
             connection.execute(sa.delete(table).where(table.c.provider_id.in_(part)))
     for part in batches(_children_first(leaving.values())):
         connection.execute(sa.delete(providers).where(providers.c.id == sa.bindparam("number")), [{"number": number} for number in part])
-    return ProvidersChanged({provider.uuid: provider for provider in found.values()}, {})
 
 
 def _find(connection: sa.Connection, changes: Iterable[ProviderChange]) -> dict[str, StoredProvider]:
     return read_providers(connection, [change.reference for change in changes])
 
 
-def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
-    """Refuse a name, or a UUID that belongs to a name, that another provider has."""
+def _refuse_taken_names(
+    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], plan: Successions
+) -> None:
+    """Refuse a name, or a UUID that belongs to a name, that another provider has and keeps."""
     wanted = {name for change in changes for name in (change.name, change.uuid_among(stored)) if name is not None}
     owners = read_identities(connection, wanted)
     mistakes = Mistakes()
@@ -138,7 +177,7 @@ def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderCha
         if places.setdefault(uuid, change.place) != change.place:
             mistakes.add(change.place, f"is the provider {uuid}, as is {places[uuid]}")
         _number, owner, called = owners.get(change.name or uuid, (0, uuid, None))
-        if owner != uuid and called == change.name:
+        if owner != uuid and called == change.name and owner not in plan.by_uuid:
             mistakes.add(change.place_of("name"), f"{change.name} is already the name of the provider {owner}")
         if change.reference not in stored and change.name is None:
             mistakes.add(change.place_of("name"), f"there is no provider {uuid}, and a new one needs a name")
@@ -147,34 +186,63 @@ def _refuse_taken_names(connection: sa.Connection, changes: Sequence[ProviderCha
     mistakes.check()
 
 
+@dataclass(frozen=True)
+class _Guards:
+    """What is guarded: providers, by their numbers, and the consumers that move, with theirs by UUID."""
+
+    providers: Collection[int]
+    moving: Sequence[Change]
+    consumers: Mapping[str, int]
+    now: int
+
+
 def _guard(
-    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], parents: Mapping[str, str | None]
-) -> set[int]:
-    """Guard the providers that differ from what is declared, and all below those that move; return the numbers of all of them."""
-    known = [(change, stored[change.reference]) for change in changes if change.reference in stored]
+    connection: sa.Connection,
+    changes: Sequence[ProviderChange],
+    stored: Mapping[str, StoredProvider],
+    parents: Mapping[str, str | None],
+    plan: Successions,
+) -> _Guards:
+    """Guard the providers that differ from what is declared, all below those that move, those that are replaced, and their successors."""
+    known = _known(changes, stored)
     below = numbers_below(connection, moved_numbers(stored, parents) | _drained(changes, stored).keys())
-    differing = {provider.id: change.generation for change, provider in known if _differs(change, provider, parents)}
+    successors = {each.successor for each in plan.by_uuid.values()}
+    differing = {
+        provider.id: change.generation for change, provider in known if provider.uuid in successors or _differs(change, provider, parents)
+    }
     dropped = {
         (provider.id, name)
         for change, provider in known
         if change.inventories is not None
         for name in provider.inventories.keys() - change.inventories.keys()
     }
-    _guard_without_expired(connection, {**dict.fromkeys(below), **differing}, {number for number, _name in dropped}, dropped)
-    return {*below, *differing}
+    moving = read_consumers_of(connection, plan) if plan.by_uuid else []
+    expected = {**dict.fromkeys(below), **differing, **plan.expected}
+    consumers, now = _guard_without_expired(connection, expected, {number for number, _name in dropped}, dropped, moving)
+    return _Guards(expected.keys(), moving, consumers, now)
 
 
 def _guard_without_expired(
-    connection: sa.Connection, expected: Mapping[int, int | None], numbers: Collection[int], keys: Collection[Key] | None = None
-) -> None:
-    """Guard providers; release the consumers whose lease has ended that still have something of some, or of some of their inventories."""
+    connection: sa.Connection,
+    expected: Mapping[int, int | None],
+    numbers: Collection[int],
+    keys: Collection[Key] | None = None,
+    moving: Collection[Change] = (),
+) -> tuple[Mapping[str, int], int]:
+    """Guard providers and the consumers that move, and return the numbers of these, and the present second.
+
+    Releases the consumers whose lease has ended that still have something of some providers, or of some of their inventories.
+    """
     now = read_now(connection)
     expired = read_expired(connection, now, numbers)
     chosen = expired if keys is None else are_used_by(expired, keys)
-    ended = sorted(map(released, chosen), key=lambda change: change.wanted.uuid)
-    consumers = guard_consumers(connection, ended, now)
+    known = {change.wanted.uuid for change in moving}
+    ended = [*(change for change in moving if not change.amounts), *(released(each) for each in chosen if each.consumer.uuid not in known)]
+    guarded = sorted([*ended, *(change for change in moving if change.amounts)], key=lambda change: change.wanted.uuid)
+    consumers = guard_consumers(connection, guarded, now)
     guard_providers(connection, {**{number: None for change in ended for number, _name in change.touched}, **expected})
-    write_changes(connection, ended, consumers, now)
+    write_changes(connection, sorted(ended, key=lambda change: change.wanted.uuid), consumers, now)
+    return consumers, now
 
 
 def _refuse_overtaken(
@@ -209,16 +277,19 @@ def _differs(change: ProviderChange, provider: StoredProvider, parents: Mapping[
     )
 
 
-def _insert_new(connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> None:
+def _insert_new(
+    connection: sa.Connection, changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider], plan: Successions
+) -> None:
+    """Insert new providers; one that waits for the name of a replaced one gets a name that no provider can have, for as long."""
     new = {change.uuid_among(stored): change.name for change in changes if change.reference not in stored}
+    new = {uuid: f"\n{uuid}" if name in plan.names else name for uuid, name in new.items()}
     run_batches(connection, sa.insert(providers), ({"uuid": uuid, "name": name, "generation": 0} for uuid, name in new.items()))
     begin_above_gone(connection, new)
 
 
 def _renamed(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> dict[int, str]:
     """Return the new names of the stored providers that lose theirs, by number."""
-    known = [(stored[change.reference], change.name) for change in changes if change.reference in stored]
-    return {provider.id: name for provider, name in known if name is not None and name != provider.name}
+    return {provider.id: change.name for change, provider in _known(changes, stored) if change.name not in (None, provider.name)}
 
 
 def _drained(changes: Sequence[ProviderChange], stored: Mapping[str, StoredProvider]) -> dict[int, Drain | None]:

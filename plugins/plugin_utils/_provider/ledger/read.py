@@ -100,6 +100,14 @@ class Consumer:
 
 
 @dataclass(frozen=True)
+class ConsumerState:
+    """A consumer and what it has."""
+
+    consumer: Consumer
+    amounts: Allocations
+
+
+@dataclass(frozen=True)
 class StoredInventory:
     """An inventory and how much is in use."""
 

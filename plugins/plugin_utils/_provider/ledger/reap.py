@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..._common.libraries import sa
-from .claims import ConsumerState, guard_consumers, released, write_changes
+from .claims import guard_consumers, released, write_changes
 from .clock import read_now
 from .expired import read_expired
 from .guards import guard_providers
-from .read import Holding
+from .read import ConsumerState, Holding
 
 
 def reap(connection: sa.Connection) -> list[ConsumerState]:

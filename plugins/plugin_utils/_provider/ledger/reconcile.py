@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from ..._common.libraries import sa
 from ..world.times import Time
-from .claims import ConsumerState
 from .clock import read_now
-from .read import Consumer, Holding, batches, read_consumers, read_holdings, read_numbers, read_tree_numbers
+from .read import Consumer, ConsumerState, Holding, batches, read_consumers, read_holdings, read_numbers, read_tree_numbers
 from .reap import release_expired
 from .statements import select_rows
 

@@ -69,8 +69,11 @@ def refuse_loops(
     mistakes = Mistakes()
     for change in changes:
         uuid = change.uuid_among(stored)
-        if parents.get(uuid) is not None and _is_its_own_ancestor(connection, uuid, parents, follow_stored=follow):
-            mistakes.add(change.place_of("parent"), f"{change.parent} is the provider itself or below it; parents must not form a loop")
+        place = change.place_of("parent")
+        if mistakes.has(place) or parents.get(uuid) is None:
+            continue
+        if _is_its_own_ancestor(connection, uuid, parents, follow_stored=follow):
+            mistakes.add(place, f"{change.parent} is the provider itself or below it; parents must not form a loop")
     mistakes.check()
 
 

@@ -19,7 +19,7 @@ from ..ledger.deadline import LONGEST_TIMEOUT
 from ..ledger.open import Ledger, ledger_of, open_ledger
 from ..ledger.own_names import Names, plain_names, put_names, remove_names
 from ..ledger.parse import parse_changes, parse_names
-from ..ledger.plain import Plain, plain_stored, plain_world, shown_provider
+from ..ledger.plain import Plain, plain_states, plain_stored, plain_world, shown_provider, shown_states
 from ..ledger.providers import put_providers, remove_providers
 from ..ledger.read import read_aggregate_names, read_world
 from ..ledger.rehearsal import rehearse
@@ -27,7 +27,7 @@ from ..ledger.retry import PATIENT, RetryPolicy
 from ..world.parse import parse_world
 from .recovery import run_recoverably
 
-_OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove", "drained")
+_OWN = ("uuid", "name", "parent", "inventories", "traits", "aggregates", "generation", "add", "remove", "drained", "replaces")
 
 
 def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Path | None = None) -> Plain:
@@ -44,6 +44,9 @@ def run_provider(arguments: Mapping[str, t.Any], *, dry_run: bool, rehearsal: Pa
     present = arguments["state"] == "present"
     if present and arguments.get("tree"):
         raise InputError([Mistake("tree", "only applies to state absent")])
+    if not present and any(change.replaces for change in changes):
+        places = [change.place_of("replaces") for change in changes if change.replaces]
+        raise InputError(Mistake(place, "only applies to state present") for place in places)
     wanted = partial(_change, changes=changes, names=names, present=present, trees=bool(arguments.get("tree")))
     with task_ledger(arguments, dry_run=dry_run, rehearsal=rehearsal) as ledger:
         return {**run_recoverably(ledger, arguments, wanted), **inline_world(arguments, ledger)}
@@ -62,11 +65,15 @@ def _change(ledger: Ledger, changes: Sequence[ProviderChange], names: Names, *, 
         side: {provider.name: shown_provider(provider, called) for provider in found.values()}
         for side, found in (("before", done.before), ("after", done.after))
     }
+    if done.moved.before:
+        diff["before"]["consumers"] = shown_states(done.moved.before, done.moved.names_before)
+        diff["after"]["consumers"] = shown_states(done.moved.after, done.moved.names_after)
     if changed:
         diff["after" if present else "before"].update(plain_names(changed))
     return {
         "changed": done.changed or bool(changed),
         "providers": [plain_stored(provider, called) for provider in done.after.values()],
+        "moved": plain_states(done.moved.after),
         "diff": diff,
         "warnings": list(done.warnings),
     }

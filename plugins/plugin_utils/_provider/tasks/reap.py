@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ....module_utils._data.containers import read_all
 from ..._common.libraries import sa
-from ..ledger.claims import ConsumerState
 from ..ledger.clock import read_now
 from ..ledger.history import prune_history
 from ..ledger.open import Ledger
 from ..ledger.plain import Plain, plain_ended
+from ..ledger.read import ConsumerState
 from ..ledger.reap import reap
 from ..world.times import Time, TimeKind
 from .provider import kept_ledger
