@@ -280,7 +280,8 @@ options:
         type: dict
       rules:
         description:
-          - Limits on where instances run. No plan breaks one, or makes worse what is broken, and balancing repairs broken ones first.
+          - Where instances run. No plan breaks a strict rule, or makes worse what is broken, and balancing repairs broken ones first. Rules
+            that are not strict are wishes, which count in the score.
           - Rules that cannot hold, or contradict each other, are a problem of their members, which stay where they are; all else is
             planned.
         type: list
@@ -293,9 +294,10 @@ options:
           type:
             description:
               - V(affinity) wants its instances on one node, V(anti_affinity) on different nodes, V(pin) on any of O(cluster.rules[].nodes),
-                and V(ignore) leaves each where it is, its mirror included.
+                and V(ignore) leaves each where it is, its mirror included. V(spread) wants equally many of them in each domain of
+                O(cluster.rules[].over), but for a difference of O(cluster.rules[].max_skew).
             type: str
-            choices: [affinity, anti_affinity, pin, ignore]
+            choices: [affinity, anti_affinity, pin, ignore, spread]
             required: true
           instances:
             description: Names of the instances that it is about.
@@ -318,6 +320,30 @@ options:
                 count for nothing when their node fails.
             type: bool
             default: false
+          strict:
+            description:
+              - Whether no plan may break it. A rule that is not strict is a wish, which is in nobody's way.
+              - A wish of the type V(ignore) is about primaries alone, so that mirrors may be moved.
+            type: bool
+            default: true
+          weight:
+            description:
+              - Of a rule that is not strict, what each instance costs that is not where the rule wants it, in exclusion tags in conflict.
+                One of these is two points of the score; of a strict rule it is 100.
+            type: float
+            default: 1.0
+          over:
+            description:
+              - The domains of a V(spread). V(node) is each node, V(group) each group, anything else what the tags of nodes begin with, such
+                as V(rack:), so that nodes with the same tag are one domain.
+              - Nodes and tags are counted within each group by itself. A domain counts while one of its nodes is up. A node without such a
+                tag takes none of the instances.
+            type: str
+            default: node
+          max_skew:
+            description: By how many instances the fullest and the emptiest domain of a V(spread) may differ.
+            type: int
+            default: 1
           reason:
             description: The word by which instances that it keeps where they are count as left out.
             type: str

@@ -357,6 +357,27 @@ problems:
     says:
       description: The problem in a sentence.
       type: str
+wishes:
+  description: Rules that are not strict and do not hold. They are no problems.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    rule:
+      description: Name of the rule, or of all that say the same of the nodes.
+      type: str
+    weight:
+      description: Its weight.
+      type: float
+    count:
+      description: Instances that are not where it wants them.
+      type: float
+    points:
+      description: What that adds to the score.
+      type: float
+    says:
+      description: The same in a sentence.
+      type: str
 cluster:
   description: The cluster in the form of O(cluster).
   type: dict

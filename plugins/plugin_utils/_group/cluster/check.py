@@ -13,7 +13,21 @@ from dataclasses import dataclass
 
 from ....module_utils._data.errors import Mistakes, suggest
 from ....module_utils._data.kinds import Name
-from .model import NODE_DISK, USUAL_LOAD, Cluster, DiskTemplate, Instance, Node, Policy, PoolName, RuleKind, Spec
+from .model import (
+    NODE_DISK,
+    OVER_GROUPS,
+    OVER_NODES,
+    USUAL_LOAD,
+    Cluster,
+    DiskTemplate,
+    Instance,
+    Node,
+    Policy,
+    PoolName,
+    Rule,
+    RuleKind,
+    Spec,
+)
 
 
 @dataclass(frozen=True)
@@ -154,12 +168,29 @@ def check_rules(cluster: Cluster, place: str, mistakes: Mistakes) -> None:
             mistakes.add(
                 f"{where}.nodes", "is missing; a pin names nodes" if rule.kind == RuleKind.PIN else f"does not go with {rule.kind}"
             )
+        if rule.hardware and not rule.strict:
+            mistakes.add(f"{where}.strict", "must be true with hardware, which no instance can do without")
+        if rule.kind == RuleKind.SPREAD:
+            _check_spread(cluster, rule, where, mistakes)
         for name in rule.instances:
             if name not in instances:
                 mistakes.add(f"{where}.instances", f"unknown instance {name!r}{suggest(name, instances)}")
         for name in rule.nodes:
             if name not in nodes:
                 mistakes.add(f"{where}.nodes", f"unknown node {name!r}{suggest(name, nodes)}")
+
+
+def _check_spread(cluster: Cluster, rule: Rule, where: str, mistakes: Mistakes) -> None:
+    """Check that a spread over tags has domains, and each node one of them at most."""
+    if rule.over in (OVER_NODES, OVER_GROUPS):
+        return
+    tagged = {node.name: [tag for tag in node.tags if rule.over and tag.startswith(rule.over)] for node in cluster.nodes}
+    if not any(tagged.values()):
+        says = f"is {rule.over!r}; must be {OVER_NODES}, {OVER_GROUPS}, or what tags of nodes begin with, and no node has such a tag"
+        mistakes.add(f"{where}.over", says)
+    for name, tags in tagged.items():
+        if len(tags) > 1:
+            mistakes.add(f"{where}.over", f"node {name} has several tags that begin with {rule.over!r}: {', '.join(tags)}; must have one")
 
 
 def check_instance(instance: Instance, prefix: str, pools: frozenset[PoolName], mistakes: Mistakes) -> None:

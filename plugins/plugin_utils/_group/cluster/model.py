@@ -177,6 +177,12 @@ class RuleKind(StrEnum):
     """Only on some nodes."""
     IGNORE = "ignore"
     """They stay where they are: no step is planned for them or their mirrors."""
+    SPREAD = "spread"
+    """Equally many in each domain, but for a difference of `max_skew`."""
+
+
+OVER_NODES, OVER_GROUPS = "node", "group"
+"""What a spread may be over, beside the node tags with a prefix."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +191,10 @@ class Rule:
 
     `reason` is the word under which instances that it keeps where they are count as left out. A `hardware` pin is one that no operator can
     lift: elsewhere its instances do not start, so that they are no mirrors there, and restart nowhere else when their node fails.
+
+    A rule that is not `strict` is a wish: it adds `weight` to the score for each instance that is not where it wants it, in exclusion
+    tags in conflict, and is in nobody's way. Of a spread, `over` says what the domains are: OVER_NODES, OVER_GROUPS, or a prefix of node
+    tags; nodes and tags count within each group by itself.
     """
 
     name: str
@@ -194,6 +204,10 @@ class Rule:
     tags: tuple[str, ...] = ()
     reason: str = "rule"
     hardware: bool = False
+    strict: bool = True
+    weight: float = 1.0
+    over: str = OVER_NODES
+    max_skew: int = 1
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def find_staying(cluster: Cluster) -> dict[int, Staying]:
     if not cluster.rules:
         return found
     for rule, members in zip(cluster.rules, members_of(cluster.rules, cluster.instances)):
-        for position in members if rule.kind == RuleKind.IGNORE else ():
+        for position in members if rule.kind == RuleKind.IGNORE and rule.strict else ():
             found.setdefault(position, Staying(rule.reason, f"rule {rule.name} keeps it where it is"))
     for conflict in contradictions(cluster):
         for position in conflict.members:

@@ -19,12 +19,14 @@ from ..._common.highs import Effort
 from ..._common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Quantity
 from ..cluster.model import AllocPolicy
-from ..cluster.rules import contradictions
+from ..cluster.rules import SpreadSlot, contradictions
 from ..cluster.state import ClusterState
 from ..cluster.staying import unreachable_says
 from .limits import capacity, usage
 from .policy import policy_failures
 from .redundancy import NodeFailure, node_failures, node_reserves
+from .score import WEIGHTS
+from .skew import counted_domains, domain_counts, too_many
 
 MISSING_MEMORY = 512
 """MiB that may be unaccounted for on a node before a warning, as in htools."""
@@ -155,7 +157,7 @@ def _rules(state: ClusterState) -> Iterator[Problem]:
     slots, names = state.facts.slots, state.facts.instances.names
     if len(slots.names) == slots.soft:
         return
-    over = state.tag_counts - slots.limit
+    over = state.tag_counts - slots.hard_limit
     for node, slot in np.argwhere(over[:, slots.soft :] > 0).tolist():
         here = [i for i in state.primaries(node).tolist() if slots.soft + slot in state.facts.instances.exclusion[i]]
         broken = "; ".join(dict.fromkeys(slots.name_for(i, slots.soft + slot) for i in here))
@@ -169,6 +171,58 @@ def _rules(state: ClusterState) -> Iterator[Problem]:
             where = ", ".join(f"{names[i]} on {state.facts.nodes.names[state.primary[i]]}" for i in members)
             says = f"{slots.names[slot]} does not hold: {where}"
             yield _on_node(state, ProblemKind.RULE, int(counts.argmax()), float(counts.sum() - counts.max()), says)
+    for spread in slots.spreads:
+        if spread.strict and (count := too_many(state, spread)):
+            domains = domain_counts(state, spread)
+            fullest = np.flatnonzero(spread.domain == int(domains.argmax()))
+            says = f"{slots.names[spread.slot]} does not hold: {_divided(state, spread)}"
+            yield _on_node(state, ProblemKind.RULE, int(fullest[0]), count, says)
+
+
+def _divided(state: ClusterState, spread: SpreadSlot) -> str:
+    """Return how many instances each domain has."""
+    counted = counted_domains(state, spread)
+    counts = domain_counts(state, spread).astype(int).tolist()
+    return ", ".join(
+        f"{count} in {name}" + ("" if is_counted else ", which has no node that is up")
+        for name, count, is_counted in zip(spread.names, counts, counted)
+        if count or is_counted
+    )
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A rule that is not strict and does not hold: by how many instances, and what that adds to the score."""
+
+    rule: str
+    weight: float
+    count: float
+    points: float
+    says: str
+
+
+def unmet_wishes(state: ClusterState) -> list[Wish]:
+    """Return the rules that are not strict and do not hold, in their order; nodes that are not up count."""
+    slots, names, nodes = state.facts.slots, state.facts.instances.names, state.facts.nodes.names
+    spreads = {spread.slot: spread for spread in slots.spreads}
+    found = []
+    for slot in np.flatnonzero(~slots.strict).tolist():
+        counts = state.tag_counts[:, slot]
+        over = np.maximum(counts - slots.limit[:, slot], 0)
+        count = float(over.sum())
+        here = [i for i, own in enumerate(state.facts.instances.exclusion) if slot in own and state.primary[i] != NOWHERE]
+        if slots.drawn[slot]:
+            count += float(counts.sum() - counts.max(initial=0))
+        elif slot in spreads:
+            count += too_many(state, spreads[slot])
+        else:
+            here = [i for i in here if over[state.primary[i]]]
+        if count:
+            where = ", ".join(f"{names[i]} on {nodes[state.primary[i]]}" for i in here)
+            says = _divided(state, spreads[slot]) if slot in spreads else where
+            weight = float(slots.weights[slot])
+            found.append(Wish(slots.names[slot], weight, count, WEIGHTS["pri_tags_score"] * weight * count, f"{slots.names[slot]}: {says}"))
+    return found
 
 
 def _node_limits(state: ClusterState) -> Iterator[Problem]:

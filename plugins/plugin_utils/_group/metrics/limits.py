@@ -12,7 +12,8 @@
     bounds.hard()                        # the same bounds of the hard limits alone
 
 The first rows are the limited quantities, each at its own position in `Quantity`; then REDUNDANCY, a row for each
-exclusion tag and rule (`tag_rows`) and one for each storage pool (`pool_rows`). A limit that a node does not have is infinite: its
+exclusion tag and rule (`tag_rows`; of a spread the skews of all its scopes) and one for each storage pool (`pool_rows`).
+A limit that a node does not have is infinite: its
 spindles without exclusive storage, its spindle use with it. To keep every step of a move within limits, test
 `bounds.hard()` after each step that is not the last and `bounds` after the last, at the nodes that the step touches.
 """
@@ -28,6 +29,7 @@ from enum import IntEnum
 from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Facts, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
+from .skew import Arrivals, skews
 
 
 class Limit(IntEnum):
@@ -51,7 +53,7 @@ class Limit(IntEnum):
     MIGRATION = 11
     SAME_NODE = 12
     RULE = 13
-    """A rule of affinity, anti-affinity, or a pin."""
+    """A rule of affinity, anti-affinity, a pin, or a spread."""
     HARDWARE = 14
     """The instance cannot run there: the node has too few CPUs, or lacks what else it needs."""
 
@@ -131,10 +133,16 @@ def pool_rows(facts: Facts) -> slice:
 
 
 def separated(state: ClusterState) -> float:
-    """Return how many primaries are not where most of those are that a rule wants together with them."""
-    slots = state.facts.slots
-    counts = state.tag_counts[:, slots.together]
-    return float((counts.sum(axis=0) - counts.max(axis=0, initial=0)).sum()) if slots.together.any() else 0.0
+    """Return how many primaries are not where most of those are that a strict rule wants together with them."""
+    together = state.facts.slots.together
+    return float(separated_by_slot(state, together).sum()) if together.any() else 0.0
+
+
+def separated_by_slot(state: ClusterState, which: Booleans) -> Floats:
+    """Return [T']: of some slots, [T], how many primaries are not where most of the slot's are."""
+    counts = state.tag_counts[:, which]
+    found: Floats = (counts.sum(axis=0) - counts.max(axis=0, initial=0)).astype(float)
+    return found
 
 
 def joins(state: ClusterState, instance: int, nodes: Integers) -> Booleans:
@@ -164,11 +172,14 @@ def can_run(facts: Facts, instances: Integers | list[int], nodes: Integers) -> B
 def broken_rules(state: ClusterState, instance: int, nodes: Integers) -> tuple[tuple[str, ...], Booleans]:
     """Return the names of an instance's rules, and [N, names] which of them keep it off each of `nodes`."""
     slots, home = state.facts.slots, int(state.primary[instance])
-    own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
+    own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft and slots.strict[slot]]
     counts = state.tag_counts[:, own]
     company = counts.max(axis=0) if home == NOWHERE else counts[home]
-    alone = slots.together[own] & (counts[nodes] < company)
-    return tuple(slots.name_for(instance, slot) for slot in own), alone | (counts[nodes] >= slots.limit[nodes][:, own])
+    broken = slots.together[own] & (counts[nodes] < company) | (counts[nodes] >= slots.hard_limit[nodes][:, own])
+    for spread in slots.spreads:
+        if spread.slot in own:
+            broken[:, own.index(spread.slot)] |= ~Arrivals.of(state, spread, home).fits(spread, nodes)
+    return tuple(slots.name_for(instance, slot) for slot in own), broken
 
 
 def counted_as_used(quantities: Floats) -> Floats:
@@ -186,7 +197,13 @@ def usage(state: ClusterState, nodes: Integers | list[int] | slice = slice(None)
     """Return [R, K]: how much of each limit is used at `nodes`, by default all; negative where there is room left."""
     quantities = state.quantities[:, nodes]
     redundancy = state.reserved[nodes] - quantities[Quantity.MEMORY]
-    return np.concatenate([counted_as_used(quantities), redundancy[None], state.tag_counts[nodes].T, -state.pool_free[nodes].T])
+    in_slots = state.tag_counts[nodes].T
+    if state.facts.slots.spreads:
+        in_slots = in_slots.astype(float)
+        for spread in state.facts.slots.spreads:
+            # The emptiest domain may be at nodes that nobody looks at, so that each node has the skews of all scopes.
+            in_slots[spread.slot] = skews(state, spread)[nodes]
+    return np.concatenate([counted_as_used(quantities), redundancy[None], in_slots, -state.pool_free[nodes].T])
 
 
 @functools.lru_cache(maxsize=8)
@@ -201,7 +218,9 @@ def capacity(facts: Facts, left: float = 0.0) -> Floats:
     most[[Quantity.SPINDLES, Quantity.SPINDLES_PLANNED]] = np.where(nodes.exclusive, 0.0, np.inf)
     most[[Quantity.CPUS, Quantity.CPUS_PLANNED]] = nodes.cpu_limit
     most[[Quantity.SPINDLE_USE, Quantity.SPINDLE_USE_PLANNED]] = np.where(nodes.exclusive, np.inf, nodes.spindle_limit)
-    most[tag_rows(facts)] = facts.slots.limit.T
+    most[tag_rows(facts)] = facts.slots.hard_limit.T
+    for spread in facts.slots.spreads:
+        most[tag_rows(facts).start + spread.slot] = 0.0 if spread.strict else np.inf
     most.flags.writeable = False
     return most
 

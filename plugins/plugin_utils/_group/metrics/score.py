@@ -30,7 +30,8 @@ from enum import StrEnum
 from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Facts, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
-from .limits import separated
+from .limits import separated_by_slot
+from .skew import Arrivals, too_many
 
 _BLOCK = 2**15
 """Numbers that are computed at a time: 256 KiB."""
@@ -201,9 +202,12 @@ class Scorer:
         }
 
     def _tags_score(self, state: ClusterState) -> float:
-        """Return how many primaries are too many for exclusion tags and rules; a rule counts as RULE tags."""
-        over = np.maximum(state.tag_counts[self.online] - state.facts.slots.limit[self.online], 0).sum(axis=0)
-        return float(over @ slot_weights(state.facts, self.mode)) + RULE * separated(state)
+        """Return how many primaries are too many for exclusion tags and rules; a strict rule counts as RULE tags."""
+        slots, weights = state.facts.slots, slot_weights(state.facts, self.mode)
+        over = np.maximum(state.tag_counts[self.online] - slots.limit[self.online], 0).sum(axis=0)
+        near = slots.together | slots.drawn
+        apart = float(separated_by_slot(state, near) @ weights[near]) if near.any() else 0.0
+        return float(over @ weights) + apart + sum(weights[spread.slot] * too_many(state, spread) for spread in slots.spreads)
 
     def score(self, state: ClusterState) -> float:
         """Return the weighted sum of all metrics."""
@@ -254,7 +258,8 @@ class Scorer:
         facts = state.facts.instances
         tags = list(facts.exclusion[instance])
         broken = state.tag_counts[primaries][:, tags] >= state.facts.slots.limit[primaries][:, tags]
-        penalty: Floats = WEIGHTS["pri_tags_score"] * (broken @ slot_weights(state.facts, self.mode)[tags])
+        weights = slot_weights(state.facts, self.mode)
+        penalty: Floats = WEIGHTS["pri_tags_score"] * (broken @ weights[tags] + self._company(state, tags, primaries, weights))
         if not facts.real[instance]:
             return penalty
         need = facts.as_primary[:, instance]
@@ -266,6 +271,19 @@ class Scorer:
             repeated = (self.tags_by_location(state)[:, tags] > 0).sum(axis=1)
             penalty += nodes.locations[primaries] @ repeated
         return penalty
+
+    def _company(self, state: ClusterState, own: Sequence[int], primaries: Integers, weights: Floats) -> Floats | float:
+        """Return [P]: what an instance that is nowhere adds on each primary for affinity and for spreads."""
+        slots, total = state.facts.slots, np.zeros(len(primaries))
+        for slot in own:
+            if slots.together[slot] or slots.drawn[slot]:
+                counts = state.tag_counts[:, slot]
+                most = counts.max(initial=0)
+                total += weights[slot] * (1 + most - np.maximum(most, counts[primaries] + 1))
+        for spread in slots.spreads:
+            if spread.slot in own:
+                total += weights[spread.slot] * Arrivals.of(state, spread, NOWHERE).change(spread, primaries)
+        return total
 
     def _n1_change(self, state: ClusterState, nodes: Integers, fails: Booleans) -> Floats:
         """Return the change of `n1_cnt` when one instance comes to a node, [..., len(nodes)] as `fails`, or without the first axes."""
@@ -339,8 +357,9 @@ class Scorer:
 
 def slot_weights(facts: Facts, mode: ScoreMode) -> Floats:
     """Return [T]: as how many exclusion tags in conflict each slot counts; htools do not compare virtual CPUs with a node's CPUs."""
-    weights = np.where(np.arange(len(facts.slots.names)) < facts.slots.soft, 1.0, RULE)
-    return np.where(facts.slots.cpus > 0, 0.0, weights) if mode == ScoreMode.HTOOLS else weights
+    slots = facts.slots
+    weights = np.where(np.arange(len(slots.names)) < slots.soft, 1.0, np.where(slots.strict, RULE, slots.weights))
+    return np.where(slots.cpus > 0, 0.0, weights) if mode == ScoreMode.HTOOLS else weights
 
 
 def _spreads(facts: Facts, mode: ScoreMode, online: Booleans) -> tuple[Spread, ...]:

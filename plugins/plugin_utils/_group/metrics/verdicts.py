@@ -23,6 +23,7 @@ from ..._common.libraries import np, npt
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
 from .limits import Limit, can_run, capacity, counted_as_used, joins
+from .skew import evens
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,9 @@ def _check_rules(trial: _Trial, state: ClusterState, instance: int, primaries: I
     own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
     _check_hardware(trial, state, instance, primaries)
     if own:
-        broken = (state.tag_counts[primaries][:, own] >= slots.limit[primaries][:, own]).sum(axis=1)
+        broken = (state.tag_counts[primaries][:, own] >= slots.hard_limit[primaries][:, own]).sum(axis=1)
         trial.refuse(Limit.RULE, broken.astype(float))
-        trial.refuse(Limit.RULE, np.ones(len(primaries)), ~joins(state, instance, primaries))
+        trial.refuse(Limit.RULE, np.ones(len(primaries)), ~(joins(state, instance, primaries) & evens(state, instance, primaries)))
 
 
 def _check_hardware(trial: _Trial, state: ClusterState, instance: int, nodes: Integers) -> None:

@@ -46,7 +46,7 @@ def tags_in_conflict(state: ClusterState, nodes: Integers) -> int:
 
 def _slots_over(state: ClusterState, nodes: Integers) -> Floats:
     """Return [K, T]: how many primaries too many there are for tags and rules; none at nodes that are offline."""
-    over: Floats = np.maximum(state.tag_counts[nodes] - state.facts.slots.limit[nodes], 0) * ~state.offline[nodes][:, None]
+    over: Floats = np.maximum(state.tag_counts[nodes] - state.facts.slots.hard_limit[nodes], 0) * ~state.offline[nodes][:, None]
     return over
 
 

@@ -20,6 +20,7 @@ from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import REDUNDANCY, Bounds, can_run, joins, pool_rows
+from ..metrics.skew import evens
 from .effects import Node, Part, Role, combined
 from .targets import Block, KeptMemory, Needs, Targets
 
@@ -146,13 +147,14 @@ class MovedLimits:
         slots = self._state.facts.slots
         for row in self._tagged(block):
             tags = list(facts.exclusion[rows[row]])
-            full = self._state.tag_counts[np.ix_(nodes, tags)] >= slots.limit[np.ix_(nodes, tags)]
+            full = self._state.tag_counts[np.ix_(nodes, tags)] >= slots.hard_limit[np.ix_(nodes, tags)]
             is_soft = np.array(tags) < slots.soft
             soft[row] &= ~full[:, is_soft].any(axis=1)
             if not is_soft.all():
                 hard = np.array(np.broadcast_to(hard, soft.shape))
                 hard[row] &= ~full[:, ~is_soft].any(axis=1)
                 hard[row] &= self._apart or joins(self._state, int(rows[row]), nodes)
+                hard[row] &= evens(self._state, int(rows[row]), nodes)
         return hard, soft
 
     def _mirror_at(self, block: Block, needs: Needs, nodes: Integers, soft: Booleans) -> Booleans:
@@ -187,11 +189,12 @@ class MovedLimits:
         slots = self._state.facts.slots
         for row in self._tagged(block):
             tags = list(facts.exclusion[rows[row]])
-            full = self._state.tag_counts[s[row], tags] >= slots.limit[s[row], tags]
+            full = self._state.tag_counts[s[row], tags] >= slots.hard_limit[s[row], tags]
             is_soft = np.array(tags) < slots.soft
             soft[row] &= not full[is_soft].any()
             hard[row] &= not full[~is_soft].any()
             hard[row] &= self._apart or bool(joins(self._state, int(rows[row]), s[row : row + 1])[0])
+            hard[row] &= bool(evens(self._state, int(rows[row]), s[row : row + 1])[0])
         return hard & (soft | rescued)
 
     def _mirror_at_p(self, block: Block, needs: Needs, kept: Floats, rescued: Booleans) -> Booleans:

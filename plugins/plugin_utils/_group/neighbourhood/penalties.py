@@ -14,7 +14,8 @@ from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Floats, Integers, Quantity
 from ..cluster.moves import MoveKind
 from ..cluster.state import ClusterState
-from ..metrics.score import RULE, WEIGHTS, Scorer, slot_weights
+from ..metrics.score import WEIGHTS, Scorer, slot_weights
+from ..metrics.skew import Arrivals
 from .effects import NODE_LEFT, PRIMARY_AFTER, Node, Part, Role, combined
 from .targets import Block, KeptMemory, Needs, Targets
 
@@ -176,8 +177,12 @@ class _TagPenalties:
             found += (counts[nodes][:, tags] >= limit[nodes][:, tags]) @ weights
             found -= online * float((counts[primary, tags] > limit[primary, tags]) @ weights)
             for slot in exclusion:
-                if facts.slots.together[slot]:
-                    found += WEIGHTS["pri_tags_score"] * RULE * self._separated(slot, primary, nodes)
+                if facts.slots.together[slot] or facts.slots.drawn[slot]:
+                    found += WEIGHTS["pri_tags_score"] * self._weights[slot] * self._separated(slot, primary, nodes)
+            for spread in facts.slots.spreads:
+                if spread.slot in exclusion:
+                    arrivals = Arrivals.of(self._state, spread, primary)
+                    found += WEIGHTS["pri_tags_score"] * self._weights[spread.slot] * arrivals.change(spread, nodes)
         if not facts.instances.real[instance]:
             return
         if desired:

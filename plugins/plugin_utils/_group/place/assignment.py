@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from ..._common.highs import Effort, Program, Undecided
 from ..._common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
+from ..cluster.rules import NO_DOMAIN
 from ..cluster.state import ClusterState
 from ..metrics.limits import LIMITED, REDUNDANCY, Bounds, counted_as_used, pool_rows, tag_rows
+from ..metrics.skew import counted_domains, domain_counts, scope_skews
 from .places import Choices
 
 EFFORT = 1_000_000
@@ -83,6 +85,7 @@ def assign(
     _limit_quantities(rows, columns, lifted, room)
     _limit_tags(rows, columns, lifted, room)
     _keep_together(rows, columns, before, wanted)
+    _keep_even(rows, columns, before, lifted)
     _limit_pools(rows, columns, lifted, room)
     _limit_redundancy(rows, columns, lifted, bounds.most)
     importance = np.array([want.importance for want in wanted], dtype=float)
@@ -136,7 +139,7 @@ def _limit_tags(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floa
     exclusion, slots = lifted.facts.instances.exclusion, lifted.facts.slots
     room = room[tag_rows(lifted.facts)]
     # A rule that was broken before is not to be broken again.
-    room[slots.soft :] = (slots.limit - lifted.tag_counts).T[slots.soft :]
+    room[slots.soft :] = (slots.hard_limit - lifted.tag_counts).T[slots.soft :]
     users = collections.defaultdict(list)
     for column, (instance, node) in enumerate(zip(columns.instance.tolist(), columns.primary.tolist())):
         for tag in exclusion[instance]:
@@ -171,6 +174,32 @@ def _keep_together(rows: _Rows, columns: _Columns, before: ClusterState, wanted:
                 one, other = ([column for at, column in places if at == node] for places in (at_first, at_other))
                 values = [1.0] * len(one) + [-1.0] * len(other)
                 rows.program.row(zip([*one, *other], values), low=0.0, high=0.0)
+
+
+def _keep_even(rows: _Rows, columns: _Columns, before: ClusterState, lifted: ClusterState) -> None:
+    """Let no domain of a spread have more than the emptiest one of its scope has, but for what is allowed or is so already.
+
+    What finds no place stays where it is, so that a column also takes its instance off its home.
+    """
+    exclusion = before.facts.instances.exclusion
+    for spread in (one for one in before.facts.slots.spreads if one.strict):
+        counts, counted = domain_counts(before, spread), counted_domains(lifted, spread)
+        worst = scope_skews(spread, counts, counted)
+        changes: list[dict[int, float]] = [collections.defaultdict(float) for _domain in counts]
+        for column, (instance, node) in enumerate(zip(columns.instance.tolist(), columns.primary.tolist())):
+            if spread.slot in exclusion[instance]:
+                home = int(before.primary[instance])
+                for at, sign in ((node, 1.0), (home, -1.0)):
+                    if at != NOWHERE and spread.domain[at] != NO_DOMAIN:
+                        changes[spread.domain[at]][column] += sign
+        for scope in np.unique(spread.scope[counted]).tolist():
+            here = np.flatnonzero(counted & (spread.scope == scope)).tolist()
+            least, most = rows.program.columns(np.zeros(2), np.full(2, np.inf)).tolist()
+            for domain in here:
+                of_domain = [*changes[domain].items()]
+                rows.program.row([*of_domain, (most, -1.0)], high=-float(counts[domain]))
+                rows.program.row([*of_domain, (least, -1.0)], low=-float(counts[domain]))
+            rows.program.row([(most, 1.0), (least, -1.0)], high=spread.max_skew + max(0.0, float(worst[scope])))
 
 
 def _limit_pools(rows: _Rows, columns: _Columns, lifted: ClusterState, room: Floats) -> None:

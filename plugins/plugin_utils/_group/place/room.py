@@ -27,6 +27,7 @@ from ..cluster.changes import after_moves, with_places
 from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds, Limit
+from ..metrics.skew import too_many
 from ..metrics.verdicts import EXACT, primary_verdict, secondary_verdict
 from ..plan.order import DIRECT, Guard, order, reserves_left
 from .assignment import assign
@@ -238,6 +239,7 @@ def _breaks_a_rule(state: ClusterState, instance: int) -> bool:
     for slot in state.facts.instances.exclusion[instance]:
         if slot >= slots.soft:
             counts = state.tag_counts[:, slot]
-            if counts[node] < counts.sum() if slots.together[slot] else counts[node] > slots.limit[node, slot]:
+            if counts[node] < counts.sum() if slots.together[slot] else counts[node] > slots.hard_limit[node, slot]:
                 return True
-    return False
+    own = state.facts.instances.exclusion[instance]
+    return any(spread.strict and spread.slot in own and too_many(state, spread) > 0 for spread in slots.spreads)

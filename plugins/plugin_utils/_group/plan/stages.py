@@ -10,7 +10,8 @@
 A stage is sound when its moves may be under way all at once, their steps in any order. Each limit of a node is a sum over
 instances, N+1 included, which is one sum for each other node that may fail; and in any order no sum gets larger than
 with each instance at that step of its move at which it takes most. So each move joins the earliest stage at which that
-keeps the limits, there and in the stages after it. What the sequence itself breaks (an instance whose node is down may
+keeps the limits, there and in the stages after it. How unequally a spread divides its instances is no such sum: they keep their order,
+each in a stage of its own. What the sequence itself breaks (an instance whose node is down may
 be started where N+1 breaks) may be as broken in any order.
 
 Whether instances on shared storage can restart is no sum but a packing problem for each failing node. There each stage takes
@@ -60,7 +61,7 @@ def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_nod
         own, is_whole = _by_runs(state, moves, part, guard, most_at_node)
         if not is_whole and len(part) <= MOST_PACKED:
             own = min(own, _Packing(state, moves, guard, most_at_node).of_positions(part) or own, key=len)
-        for number, earlier in (_before_at_nodes(own, moves) if is_whole else _all_before(own)).items():
+        for number, earlier in (_before_at_nodes(state, own, moves) if is_whole else _all_before(own)).items():
             after[number] = earlier
         found += [[] for _missing in range(len(own) - len(found))]
         for stage, members in zip(found, own):
@@ -132,14 +133,20 @@ def _all_before(found: Sequence[Sequence[int]]) -> dict[int, tuple[int, ...]]:
     return {number: tuple(sorted(before)) for before, members in zip([[], *found], found) for number in members}
 
 
-def _before_at_nodes(found: Sequence[Sequence[int]], moves: Sequence[Move]) -> dict[int, tuple[int, ...]]:
+def spread_slots(state: ClusterState, move: Move) -> list[int]:
+    """Return the slots of the strict spreads that an instance belongs to."""
+    own = state.facts.instances.exclusion[move.instance]
+    return [spread.slot for spread in state.facts.slots.spreads if spread.strict and spread.slot in own]
+
+
+def _before_at_nodes(state: ClusterState, found: Sequence[Sequence[int]], moves: Sequence[Move]) -> dict[int, tuple[int, ...]]:
     """Return for each position the moves that touched its nodes last, in an earlier stage; those come after the ones before them."""
     last: dict[int, list[int]] = {}
     after = {}
     for members in found:
         here = collections.defaultdict(list)
         for number in members:
-            nodes = nodes_of(moves[number])
+            nodes = nodes_of(moves[number]) | {-2 - slot for slot in spread_slots(state, moves[number])}
             after[number] = tuple(sorted({other for node in nodes for other in last.get(node, ())}))
             for node in nodes:
                 here[node].append(number)
@@ -178,8 +185,10 @@ class _Schedule:
         self.allowed = self.allowed if allowed is None else dict(allowed)
         stage_of: dict[int, int] = {}
         for number, (move, (most, net)) in enumerate(zip(moves, needs)):
-            first = stage_of.get(move.instance, -1) + 1
-            stage_of[move.instance] = self._add(number, first, nodes_of(move), most, net)
+            # Slots are told from instances by their sign.
+            one_by_one = [move.instance, *(-1 - slot for slot in spread_slots(state, move))]
+            first = max(stage_of.get(one, -1) for one in one_by_one) + 1
+            stage_of |= dict.fromkeys(one_by_one, self._add(number, first, nodes_of(move), most, net))
 
     def of_positions(self, positions: Sequence[int]) -> list[list[int]]:
         """Return the stages with these numbers for the moves."""
@@ -282,8 +291,10 @@ class _Packing:
 
 def _used(state: ClusterState, node: int) -> Floats:
     rows = usage(state, [node])[:, 0]
-    # The sums for each other node give N+1.
+    # The sums for each other node give N+1; spreads are kept by the order.
     rows[REDUNDANCY] = -np.inf
+    first = tag_rows(state.facts).start
+    rows[[first + spread.slot for spread in state.facts.slots.spreads]] = -np.inf
     return np.concatenate([rows, state.peers[node] + rows[Quantity.MEMORY]])
 
 

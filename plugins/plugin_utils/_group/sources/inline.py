@@ -50,6 +50,8 @@ _NAME, _NAMES, _STRINGS = Name(), ListOf(Name(), "names"), ListOf(Text(), "text"
 _HOME = Name(blank_too=True)
 _COUNT, _CAPACITY = Whole(0, digits=True), Size(math.floor)
 _POLICY_ROW = Row("ipolicy", POLICY, "What instances may be, as Ganeti's instance policy; what is left out is taken from the cluster's.")
+_HEAVIEST = 1e6
+"""A weight above all others; scores with it still tell small gains apart."""
 _TAGS = Row("tags", _STRINGS, "Ganeti's tags.", default=())
 
 _GROUP = Table(
@@ -153,6 +155,15 @@ _RULE = Table(
         Row("tags", _STRINGS, "Instances that have one of these tags belong to it, too.", default=()),
         Row("nodes", _STRINGS, "Of a pin the nodes that they may run on.", default=()),
         Row("hardware", Truth(words=True), "Of a pin: whether its instances cannot even be started elsewhere.", default=False),
+        Row("strict", Truth(words=True), "Whether nothing may break it; otherwise it is a wish that counts in the score.", default=True),
+        Row(
+            "weight",
+            Number(0, _HEAVIEST, digits=True),
+            "Of a rule that is not strict: as how many exclusion tags in conflict one instance counts.",
+            default=1.0,
+        ),
+        Row("over", Text(digits=True), "Of a spread: node, group, or the prefix of node tags; its domains.", default=Rule.over),
+        Row("max_skew", Whole(1, digits=True), "Of a spread: by how many instances domains may differ.", default=Rule.max_skew),
         Row("reason", _NAME, "The word by which instances that it keeps where they are count as left out.", default=Rule.reason),
     ],
 )
@@ -203,6 +214,10 @@ def _rule(values: Values, position: int) -> Rule:
         values["tags"],
         values["reason"],
         values["hardware"],
+        values["strict"],
+        values["weight"],
+        values["over"],
+        values["max_skew"],
     )
 
 
@@ -394,8 +409,16 @@ def write_inline(cluster: Cluster) -> dict[str, t.Any]:
 
 def _plain_rule(rule: Rule) -> dict[str, t.Any]:
     members = {"instances": list(rule.instances), "tags": list(rule.tags), "nodes": list(rule.nodes)}
-    return {"name": rule.name, "type": str(rule.kind), "reason": rule.reason, "hardware": rule.hardware} | {
-        name: value for name, value in members.items() if value
+    of_spread = {"over": rule.over, "max_skew": rule.max_skew} if rule.kind == RuleKind.SPREAD else {}
+    return {
+        "name": rule.name,
+        "type": str(rule.kind),
+        "reason": rule.reason,
+        "hardware": rule.hardware,
+        "strict": rule.strict,
+        "weight": rule.weight,
+        **of_spread,
+        **{name: value for name, value in members.items() if value},
     }
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import typing as t
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +18,7 @@ from ..._common.table import table
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity, storage_of
 from ..cluster.model import Cluster, PoolKind, PoolName
 from ..cluster.state import ClusterState
-from ..metrics.health import Problem, ProblemKind, find_problems
+from ..metrics.health import Problem, ProblemKind, find_problems, unmet_wishes
 from ..metrics.redundancy import NodeFailure, PoolReserve, node_failures, pool_reserves
 from ..metrics.score import Metric, ScoreMode, Scorer
 
@@ -63,6 +64,7 @@ def report(cluster: Cluster, mode: ScoreMode) -> dict[str, t.Any]:
         "nodes": [_node(state, node) for node in range(len(cluster.nodes))],
         "pools": _pools(state),
         "problems": [_problem(cluster, problem) for problem in problems],
+        "wishes": [dataclasses.asdict(wish) for wish in unmet_wishes(state)],
     }
 
 
@@ -222,6 +224,7 @@ def summary(report: Mapping[str, t.Any]) -> str:
             right=("memory", "free", "reserved", "disk", "CPUs", "used", "prim", "sec"),
         ),
         _problems(report["problems"]),
+        "\n".join(f"wish: {wish['says']}" for wish in report["wishes"]),
     ]
     return "\n\n".join(part for part in parts if part)
 

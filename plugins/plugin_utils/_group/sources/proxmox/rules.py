@@ -12,8 +12,8 @@
     guests' tags                          those of ProxLB: plb_affinity_NAME, plb_anti_affinity_NAME, plb_ignore_NAME, plb_pin_NODE
     guests' configurations and locks      devices, ISO images and storages that a node has and another has not
 
-HA moves a guest back to the best nodes of its affinity unless failback is off, so a rule that is not strict is kept as long as one of
-its nodes is up.
+HA moves a guest back to the best nodes of its affinity unless failback is off. A rule that is not strict is a wish for these nodes, so
+heavy that balancing moves nobody away whom HA would move back; but guests may go elsewhere where nothing else is left.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ _RESOURCES = ListOf(
     "HA resources",
 )
 _YES = ("1", "true", "yes", "on")
+HA_WISH = 20.0
+"""The weight of an affinity to nodes that is not strict: less than a rule that is, more than balancing gains by one guest."""
 _DIGITS = 10
 """Digits that no priority of HA has."""
 _STATES = Table("states of nodes", [Row("node_status", Anything())], others=True)
@@ -147,7 +149,8 @@ def _affine(name: str, members: tuple[str, ...], nodes: str, strict: bool, retur
     """Yield the pin that an affinity to nodes is."""
     chosen = _preferred(nodes, online) if returns else ()
     if chosen or strict:
-        yield Rule(name, RuleKind.PIN, members, chosen or _node_names(nodes))
+        weight = Rule.weight if strict else HA_WISH
+        yield Rule(name, RuleKind.PIN, members, chosen or _node_names(nodes), strict=strict, weight=weight)
 
 
 def _ha_rules(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistakes) -> Iterator[Rule]:

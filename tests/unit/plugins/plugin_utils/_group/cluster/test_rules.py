@@ -14,6 +14,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.sc
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline, write_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.info import report
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.info import summary as info_summary
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import evacuation_summary
 
 POOL = {"type": "external", "pool": "ceph"}
@@ -59,11 +60,38 @@ def test_together_on_different_nodes():
     assert (found.instances, "that are pinned to different nodes" in found.says) == (("a", "b"), True)
 
 
+def test_pins_that_keep_too_many_in_one_domain_of_a_spread():
+    (found,) = conflict({"type": "spread", "tags": ["all"], "name": "even"}, {"type": "pin", "tags": ["all"], "nodes": ["n1"]})
+    assert (found.rules, found.instances) == (("even",), ("a", "b", "c"))
+    assert found.says == "even cannot hold, as pins keep too many in n1: a, b, c"
+
+
+def test_wishes_contradict_nothing_and_keep_nobody():
+    wishes = [
+        {"type": "anti_affinity", "tags": ["all"], "strict": False},
+        {"type": "ignore", "tags": ["all"], "strict": False},
+        {"type": "spread", "tags": ["all"], "strict": False},
+    ]
+    assert conflict(*wishes, {"type": "pin", "instances": ["a"], "nodes": ["n2"]}) == ()
+    found = report(load_any_cluster({"cluster": cluster(wishes)}, str).cluster, ScoreMode.HTOOLS)
+    assert found["health"]["healthy"]
+    assert [(wish["rule"], wish["count"], wish["points"]) for wish in found["wishes"]] == [("anti_affinity rule 0", 1.0, 2.0)]
+    assert "wish: anti_affinity rule 0: a on n1, b on n1" in info_summary(found)
+
+
+def test_a_node_with_two_domains_is_a_mistake():
+    given = cluster([{"type": "spread", "tags": ["all"], "over": "rack:"}])
+    given["nodes"][0]["tags"] = ["rack:a", "rack:b"]
+    with pytest.raises(InputError, match=r"cluster.rules\[0\].over: node n1 has several tags that begin with 'rack:': rack:a, rack:b"):
+        parse_inline(given)
+
+
 def test_rules_that_can_hold_are_no_conflict():
     rules = [
         {"type": "affinity", "instances": ["a", "b"]},
         {"type": "anti_affinity", "instances": ["b", "c"]},
         {"type": "ignore", "tags": ["all"]},
+        {"type": "spread", "tags": ["all"], "max_skew": 3},
     ]
     loaded = load_any_cluster({"cluster": cluster(rules)}, str).cluster
     assert parse_inline(write_inline(loaded)) == loaded
@@ -74,12 +102,14 @@ def test_broken_rules_are_problems_with_their_members():
         {"type": "anti_affinity", "instances": ["a", "b"], "name": "apart"},
         {"type": "affinity", "instances": ["b", "c"], "name": "close"},
         {"type": "pin", "instances": ["c"], "nodes": ["n1"], "name": "here"},
+        {"type": "spread", "instances": ["a", "b"], "name": "even"},
     ]
     found = report(parse_inline(cluster(rules)), ScoreMode.HTOOLS)
     assert [problem["says"] for problem in found["problems"] if problem["kind"] == "rule"] == [
         "apart does not hold on n1: a, b",
         "here does not hold on n2: c",
         "close does not hold: b on n1, c on n2",
+        "even does not hold: 2 in n1, 0 in n2",
     ]
     assert not found["health"]["healthy"]
 
@@ -92,6 +122,11 @@ def test_broken_rules_are_problems_with_their_members():
         ({"type": "pin", "instances": ["d"], "nodes": ["n9"]}, "cluster.rules[0].nodes: unknown node 'n9'"),
         ({"type": "ignore"}, "cluster.rules[0]: names no instance; give instances or tags"),
         ({"type": "ignore", "instances": ["x"]}, "cluster.rules[0].instances: unknown instance 'x'"),
+        ({"type": "spread", "tags": ["all"], "over": "rack:"}, "cluster.rules[0].over: is 'rack:'; must be node, group"),
+        ({"type": "spread", "tags": ["all"], "over": ""}, "cluster.rules[0].over: is ''; must be node, group"),
+        ({"type": "spread", "tags": ["all"], "max_skew": 0}, "cluster.rules[0].max_skew"),
+        ({"type": "spread", "tags": ["all"], "weight": -1}, "cluster.rules[0].weight"),
+        ({"type": "pin", "instances": ["a"], "nodes": ["n1"], "hardware": True, "strict": False}, "cluster.rules[0].strict: must be true"),
     ],
 )
 def test_mistakes_in_rules(rule, says):

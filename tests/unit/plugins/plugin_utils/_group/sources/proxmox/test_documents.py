@@ -282,13 +282,15 @@ def test_ha_rules_of_release_9():
             {"rule": "together", "type": "resource-affinity", "affinity": "positive", "resources": "vm:100,vm:101"},
             {"rule": "off", "type": "resource-affinity", "affinity": "positive", "resources": "vm:100,vm:101", "disable": 1},
             {"rule": "wish", "type": "node-affinity", "nodes": "pve3", "resources": "ct:102"},
+            {"rule": "best", "type": "node-affinity", "nodes": "pve1:1,pve2:2", "resources": "ct:102"},
         ],
     }
-    assert [(rule.name, str(rule.kind), rule.nodes) for rule in parse_proxmox(documents).rules] == [
-        ("HA rule near", "pin", ("pve2",)),
-        ("HA rule near", "pin", ("pve1", "pve2", "pve3")),
-        ("HA rule apart", "anti_affinity", ()),
-        ("HA rule together", "affinity", ()),
+    assert [(rule.name, str(rule.kind), rule.nodes, rule.strict) for rule in parse_proxmox(documents).rules] == [
+        ("HA rule near", "pin", ("pve2",), True),
+        ("HA rule near", "pin", ("pve1", "pve2", "pve3"), True),
+        ("HA rule apart", "anti_affinity", (), True),
+        ("HA rule together", "affinity", (), True),
+        ("HA rule best", "pin", ("pve2",), False),
     ], "pve3 is down: of the best that are up, or, without failback, of all; a wish for a dead node is none"
 
 
