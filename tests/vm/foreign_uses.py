@@ -54,8 +54,10 @@ until [ -s /root/$T ]; do sleep 0.1; done""",
         rests=False,
     ),
     Foreign(
+        # multipathd takes down a map of paths that it does not know.
         "map of several paths",
-        "mkfs.ext4 -q -F $A; modprobe dm-multipath; modprobe dm-round-robin; SIZE=$(blockdev --getsz $A);"
+        "systemctl stop multipathd.socket multipathd.service; mkfs.ext4 -q -F $A;"
+        " modprobe dm-multipath; modprobe dm-round-robin; SIZE=$(blockdev --getsz $A);"
         ' dmsetup create $T --uuid mpath-$T --table "0 $SIZE multipath 0 0 1 1 round-robin 0 1 1 $(readlink -f $A) 1";'
         " udevadm settle; mount /dev/mapper/$T $M; cp $MARK $M/mark; umount $M",
         "mount /dev/mapper/$T $M; cmp $MARK $M/mark; umount $M",
