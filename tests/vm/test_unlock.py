@@ -25,11 +25,11 @@ IMAGE = ROOT / ".build" / "unlock" / "trixie"
 DISK = Disk("SEALED", 512 * 1024**2, "scsi")
 KEY, PIN = "correct horse", "4711"
 TYPED = """
-for asked in $(seq 600); do grep --no-messages --max-count 1 ^Socket= /run/systemd/ask-password/ask.* && break; sleep 1; done
-socket=$(sed --quiet s/^Socket=//p /run/systemd/ask-password/ask.* | head -1)
-/usr/lib/systemd/systemd-reply-password 1 "$socket"
+cd /run/systemd/ask-password
+for asked in $(seq 600); do file=$(grep --files-with-matches --no-messages ^Message=.*PIN ask.*) && break; sleep 1; done
+/usr/lib/systemd/systemd-reply-password 1 "$(sed --quiet s/^Socket=//p "$file")"
 """
-"""What a console does: wait until systemd asks for something, and tell it."""
+"""What somebody at a console does: wait until systemd asks for the PIN, and type it; what clevis answers is asked for at the same time."""
 
 
 def profile(*servers: dict[str, t.Any]) -> list[dict[str, t.Any]]:
