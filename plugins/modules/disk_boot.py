@@ -142,10 +142,11 @@ from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan imp
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.room import why_no_room
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.system import compression_of, list_archive, unknown_accounts
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_of_node, read_protections
-from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.starting import legs_of
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, readable_layout
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.whole_file import replace_file
-from ansible_collections.bareon.allocator.plugins.module_utils._storage.boot_loader import legs_of
 
 ARGUMENTS: t.Mapping[str, t.Any] = {
     "root": {"type": "path"},
@@ -174,7 +175,7 @@ def look_into_archive(module: AnsibleModule, machine: LocalMachine) -> t.NoRetur
     """Read an archive whole, and say what it lacks, or lacks room for; raises StepFailed and SchemaMistakes."""
     archive, schema = module.params["archive"], module.params["schema"]
     compression, listed = compression_of(archive, machine), list_archive(archive, machine)
-    refusals = why_archive_not(schema, listed) if module.params["complete"] else ()
+    refusals = why_archive_not(readable_layout(schema), listed) if module.params["complete"] else ()
     if refusals:
         module.fail_json(msg="\n- ".join(["The system in the archive would not start, and nothing was changed:", *refusals]))
     others = why_no_room(schema, listed, os.path.getsize(archive) if module.params["copied"] else 0)
@@ -186,9 +187,9 @@ def look_into_archive(module: AnsibleModule, machine: LocalMachine) -> t.NoRetur
 
 def make_system_bootable(module: AnsibleModule, machine: LocalMachine) -> t.NoReturn:
     """Make the system in a folder start; raises StepFailed."""
-    root = module.params["root"]
-    plan, refusals = plan_boot(module.params["schema"], root, machine, processor())
-    refusals += tuple(forbidden(module.params["schema"], module.params["protect"], machine)) if plan.steps else ()
+    root, layout = module.params["root"], readable_layout(module.params["schema"])
+    plan, refusals = plan_boot(layout, root, machine, processor())
+    refusals += tuple(forbidden(layout, module.params["protect"], machine)) if plan.steps else ()
     if refusals:
         module.fail_json(msg="\n- ".join(["The system cannot be made bootable, and nothing was changed:", *refusals]))
     if not module.check_mode:
@@ -197,11 +198,11 @@ def make_system_bootable(module: AnsibleModule, machine: LocalMachine) -> t.NoRe
     module.exit_json(changed=bool(steps), steps=steps, **({"diff": {"prepared": "".join(f"{step}\n" for step in steps)}} if steps else {}))
 
 
-def forbidden(schema: t.Mapping[str, t.Any], protect: t.Sequence[str], machine: LocalMachine) -> t.Iterator[str]:
+def forbidden(layout: Layout, protect: t.Sequence[str], machine: LocalMachine) -> t.Iterator[str]:
     """Give a refusal for each device for a boot loader that is on a protected disk, and for lists of those that cannot be read."""
     protections, mistakes = read_protections(machine, protect)
     yield from mistakes
-    legs = legs_of(schema)
+    legs = legs_of(layout)
     for device in (*legs.bios, *legs.esps):
         by = " and ".join(each.words for each in protections_of_node(machine, device, protections))
         if by:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterator
 
-from .._storage.boot_loader import Legs
+from .._schema.starting import Legs
 from .step import BootStep
 from .system import System, has
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from .._schema.model import Layout
+from .._schema.starting import methods_of_root
 from .._steps.machine import StepFailed
 from .._storage.initramfs import DRACUT, INITRAMFS_TOOLS, UPDATE_INITRAMFS, InitramfsTool
-from .._storage.unlock import PASSPHRASE, TANG, TPM2, methods_of_root
+from .._storage.unlock import PASSPHRASE, TANG, TPM2
 from .step import BootStep, write_step
 from .system import System, has, kernels, version_of
-
-Schema = Mapping[str, t.Any]
 
 _ARRAYS_FILE = "/etc/initramfs-tools/scripts/local-block/arrays-without-a-member"
 _ARRAYS_SCRIPT = """#!/bin/sh
@@ -55,12 +55,12 @@ def find_tool(system: System) -> t.Optional[InitramfsTool]:
     return next((tool for tool in INITRAMFS_TOOLS if has(system, tool.program)), None)
 
 
-def preparing_steps(schema: Schema, tool: InitramfsTool) -> Iterator[BootStep]:
+def preparing_steps(layout: Layout, tool: InitramfsTool) -> Iterator[BootStep]:
     """Yield the steps that make the initramfs find the devices below root, also on arrays that lack a member."""
-    if tool == DRACUT and any(schema.get(kind) for kind in ("luks", "mds", "lvs")):
-        lines = "\n".join([_DRACUT_LINES, *map(_dracut_line, _devices_of_root(schema))])
+    if tool == DRACUT and (layout.containers or layout.arrays or layout.volumes):
+        lines = "\n".join([_DRACUT_LINES, *map(_dracut_line, _devices_of_root(layout))])
         yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, lines)
-    if tool == UPDATE_INITRAMFS and schema.get("mds"):
+    if tool == UPDATE_INITRAMFS and layout.arrays:
         yield write_step("let degraded arrays start at boot", _ARRAYS_FILE, _ARRAYS_SCRIPT, "755")
 
 
@@ -71,8 +71,8 @@ def _dracut_line(device: str) -> str:
     return f'add_device+=" {device} "'
 
 
-def _devices_of_root(schema: Schema) -> list[str]:
-    return [str(entry["device"]) for entry in schema.get("fss") or () if entry.get("mount") in _OF_INITRAMFS]
+def _devices_of_root(layout: Layout) -> list[str]:
+    return [filesystem.device for filesystem in layout.filesystems if filesystem.mount in _OF_INITRAMFS]
 
 
 def initramfs_steps(tool: InitramfsTool, system: System) -> Iterator[BootStep]:
@@ -85,15 +85,15 @@ def initramfs_steps(tool: InitramfsTool, system: System) -> Iterator[BootStep]:
         yield BootStep(f"make the initramfs of {version}", (tool.name, mode, "-k", version))
 
 
-def lacks(schema: Schema, system: System, tool: t.Optional[InitramfsTool]) -> Iterator[str]:
+def lacks(layout: Layout, system: System, tool: t.Optional[InitramfsTool]) -> Iterator[str]:
     """Give what the system lacks for an initramfs, a sentence each."""
     if tool is None:
         yield f"found none of {', '.join(one.name for one in INITRAMFS_TOOLS[:-1])} and {INITRAMFS_TOOLS[-1].name} in {system.place}"
         return
     for kind, (file, package) in tool.needs.items():
-        if schema.get(kind) and not has(system, file):
+        if getattr(layout, kind) and not has(system, file):
             yield f"there is no {file} in {system.place}, without which the system does not find its disks: install {package} in it"
-    yield from _unopened(methods_of_root(schema), system, tool)
+    yield from _unopened(methods_of_root(layout), system, tool)
 
 
 def _unopened(methods: frozenset[str], system: System, tool: InitramfsTool) -> Iterator[str]:

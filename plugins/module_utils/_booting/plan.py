@@ -16,8 +16,9 @@ import typing as t
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from .._schema.model import Layout
+from .._schema.starting import Legs, legs_of
 from .._steps.machine import Machine
-from .._storage.boot_loader import Legs, legs_of
 from .._storage.initramfs import InitramfsTool
 from . import grub, initramfs, systemd_boot
 from .step import BootStep
@@ -41,33 +42,33 @@ class BootPlan:
     place: str
 
 
-def plan_boot(schema: Mapping[str, t.Any], root: str, machine: Machine, processor: str) -> tuple[BootPlan, tuple[str, ...]]:
+def plan_boot(layout: Layout, root: str, machine: Machine, processor: str) -> tuple[BootPlan, tuple[str, ...]]:
     """Return what is to be done for the system in `root`, and every reason why it cannot be."""
-    legs, here = legs_of(schema), Folder(root, machine)
-    tool, refusals = initramfs.find_tool(here), why_not(schema, here, processor)
+    legs, here = legs_of(layout), Folder(root, machine)
+    tool, refusals = initramfs.find_tool(here), why_not(layout, here, processor)
     if tool is None or refusals:
         return BootPlan((), "", legs.esp_place), refusals
-    steps, facts = _steps(schema, legs, here, tool, processor)
+    steps, facts = _steps(layout, legs, here, tool, processor)
     stamp = _stamp(here, {"legs": asdict(legs), "initramfs": tool.program, "processor": processor, **facts})
     return BootPlan(() if here.read(STAMP) == stamp else steps, stamp, legs.esp_place), ()
 
 
-def why_not(schema: Mapping[str, t.Any], system: System, processor: str) -> tuple[str, ...]:
+def why_not(layout: Layout, system: System, processor: str) -> tuple[str, ...]:
     """Return what a system lacks to start from the disks of a layout, a sentence each."""
-    return tuple(_lacks(schema, legs_of(schema), system, processor))
+    return tuple(_lacks(layout, legs_of(layout), system, processor))
 
 
-def why_archive_not(schema: Mapping[str, t.Any], archive: Archive) -> tuple[str, ...]:
+def why_archive_not(layout: Layout, archive: Archive) -> tuple[str, ...]:
     """Return the same of an archive; for which processor it is, it need not say."""
-    return min((why_not(schema, archive, processor) for processor in PROCESSORS), key=len)
+    return min((why_not(layout, archive, processor) for processor in PROCESSORS), key=len)
 
 
-def _lacks(schema: Mapping[str, t.Any], legs: Legs, system: System, processor: str) -> Iterator[str]:
+def _lacks(layout: Layout, legs: Legs, system: System, processor: str) -> Iterator[str]:
     if not legs.bios and not legs.esps:
         yield "the layout has neither a BIOS boot partition nor an EFI system partition: set boot on the space that the system starts from"
     if not kernels(system):
         yield f"there is no kernel (vmlinuz-VERSION) in boot of {system.place}: is that the root file system of a whole system?"
-    yield from initramfs.lacks(schema, system, initramfs.find_tool(system))
+    yield from initramfs.lacks(layout, system, initramfs.find_tool(system))
     if grub.find_grub(system) is not None:
         yield from grub.lacks(legs, system, processor)
     elif systemd_boot.is_there(system, processor):
@@ -78,11 +79,11 @@ def _lacks(schema: Mapping[str, t.Any], legs: Legs, system: System, processor: s
 
 
 def _steps(
-    schema: Mapping[str, t.Any], legs: Legs, system: System, tool: InitramfsTool, processor: str
+    layout: Layout, legs: Legs, system: System, tool: InitramfsTool, processor: str
 ) -> tuple[tuple[BootStep, ...], Mapping[str, t.Any]]:
     """Return the steps, by GRUB where the system has it, and what they follow from."""
     installs_grub = grub.find_grub(system)
-    prepared, made = tuple(initramfs.preparing_steps(schema, tool)), tuple(initramfs.initramfs_steps(tool, system))
+    prepared, made = tuple(initramfs.preparing_steps(layout, tool)), tuple(initramfs.initramfs_steps(tool, system))
     says = [step.says for step in prepared]
     if installs_grub is not None:
         return (*prepared, *made, *grub.steps(legs, installs_grub, processor)), {"grub": installs_grub, "prepared": says}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .._storage.boot_loader import Legs
+from .._schema.starting import Legs
 from .._storage.fstab import read_entries
 from .._storage.options.words import words_of
 from .step import BootStep, write_step

@@ -17,7 +17,7 @@ from .unlock import TANG, TPM2
 class InitramfsTool:
     """A program that makes an initramfs: where it is, and the command that rebuilds those of all kernels of the running system.
 
-    `needs` is by kind of a static schema the file without which that is not prepared, and what has it; `opens` the same by method of
+    `needs` is by what a layout has the file without which that is not prepared, and what has it; `opens` the same by method of
     unlocking. With `by_kernel` a system in a folder has its initramfs made kernel by kernel, by whether there is one already.
     """
 
@@ -37,10 +37,10 @@ UPDATE_INITRAMFS = InitramfsTool(
     "usr/sbin/update-initramfs",
     ("update-initramfs", "-u"),
     {
-        "luks": ("usr/share/initramfs-tools/hooks/cryptroot", "package cryptsetup-initramfs"),
-        "mds": ("usr/share/initramfs-tools/hooks/mdadm", "package mdadm"),
-        "lvs": ("usr/share/initramfs-tools/hooks/lvm2", "package lvm2"),
-        "thin_pools": ("usr/share/initramfs-tools/hooks/thin-provisioning-tools", "package thin-provisioning-tools"),
+        "containers": ("usr/share/initramfs-tools/hooks/cryptroot", "package cryptsetup-initramfs"),
+        "arrays": ("usr/share/initramfs-tools/hooks/mdadm", "package mdadm"),
+        "volumes": ("usr/share/initramfs-tools/hooks/lvm2", "package lvm2"),
+        "pools": ("usr/share/initramfs-tools/hooks/thin-provisioning-tools", "package thin-provisioning-tools"),
         "caches": ("usr/share/initramfs-tools/hooks/thin-provisioning-tools", "package thin-provisioning-tools"),
     },
     {TANG: ("usr/share/initramfs-tools/hooks/clevis", "package clevis-initramfs")},
@@ -50,10 +50,10 @@ DRACUT = InitramfsTool(
     "usr/bin/dracut",
     ("dracut", "--regenerate-all", "--force"),
     {
-        "luks": ("usr/sbin/cryptsetup", "package cryptsetup"),
-        "mds": ("usr/sbin/mdadm", "package mdadm"),
-        "lvs": ("usr/sbin/lvm", "package lvm2"),
-        "thin_pools": ("usr/sbin/thin_check", "package device-mapper-persistent-data, or thin-provisioning-tools"),
+        "containers": ("usr/sbin/cryptsetup", "package cryptsetup"),
+        "arrays": ("usr/sbin/mdadm", "package mdadm"),
+        "volumes": ("usr/sbin/lvm", "package lvm2"),
+        "pools": ("usr/sbin/thin_check", "package device-mapper-persistent-data, or thin-provisioning-tools"),
         "caches": ("usr/sbin/cache_check", "package device-mapper-persistent-data, or thin-provisioning-tools"),
     },
     {
@@ -65,10 +65,10 @@ MKINITCPIO = InitramfsTool(
     "usr/bin/mkinitcpio",
     ("mkinitcpio", "-P"),
     {
-        "luks": ("usr/bin/cryptsetup", "package cryptsetup, and its hook in /etc/mkinitcpio.conf"),
-        "mds": ("usr/bin/mdadm", "package mdadm, and its hook in /etc/mkinitcpio.conf"),
-        "lvs": ("usr/bin/lvm", "package lvm2, and its hook in /etc/mkinitcpio.conf"),
-        "thin_pools": ("usr/bin/thin_check", "package thin-provisioning-tools"),
+        "containers": ("usr/bin/cryptsetup", "package cryptsetup, and its hook in /etc/mkinitcpio.conf"),
+        "arrays": ("usr/bin/mdadm", "package mdadm, and its hook in /etc/mkinitcpio.conf"),
+        "volumes": ("usr/bin/lvm", "package lvm2, and its hook in /etc/mkinitcpio.conf"),
+        "pools": ("usr/bin/thin_check", "package thin-provisioning-tools"),
         "caches": ("usr/bin/cache_check", "package thin-provisioning-tools"),
     },
     {TPM2: ("usr/bin/systemd-cryptenroll", "systemd, and the hook sd-encrypt in /etc/mkinitcpio.conf")},

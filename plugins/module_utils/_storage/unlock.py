@@ -146,15 +146,3 @@ def crypttab_options(methods: Iterable[Method], before_network: bool) -> list[st
     """Return the options that crypttab has to have; what is opened before there is a network is not waited for with it."""
     kinds = {method.kind for method in methods}
     return [*(["tpm2-device=auto"] if TPM2 in kinds else []), *(["_netdev"] if TANG in kinds and not before_network else [])]
-
-
-def methods_of_root(schema: Mapping[str, t.Any]) -> frozenset[str]:
-    """Return the methods that a static schema has for what the root file system lies on; none where it says nothing of them."""
-    mounts = [
-        (each.get("device"), mount.get("mount")) for each in schema.get("fss") or () for mount in (each, *(each.get("subvolumes") or ()))
-    ]
-    devices = {device for device, mount in mounts if mount == "/"}
-    groups = {volume["vgname"] for volume in schema.get("lvs") or () if volume.get("device") in devices}
-    devices |= {device for group in schema.get("vgs") or () if group["name"] in groups for device in group["pvnames"]}
-    below = [each for each in schema.get("luks") or () if f"/dev/mapper/{each.get('name')}" in devices]
-    return frozenset(str(method["method"]) for each in below for method in each.get("unlock") or ())

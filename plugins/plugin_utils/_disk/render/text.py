@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 from ....module_utils._data.units import format_mib, mib_or_nothing
 from ....module_utils._data.words import visible
-from ....module_utils._storage.filesystems import NOT_MOUNTED
+from ....module_utils._schema.model import DesiredArray, DesiredFilesystem, DesiredGroup, DesiredPartition, DesiredZpool, Layout
+from ....module_utils._schema.static import layout_of
 from ....module_utils._storage.lvm import EXTENT
+from ....module_utils._storage.units import MIB
 from .picture import picture
 from .shapes import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture
 from .words import idle_words, left_out_words, remarks
@@ -201,17 +203,15 @@ def present_layout(facts: Plain, disk_ids: Sequence[str]) -> str:
 
 def planned_layout(plan: Plain) -> str:
     """Return what a plan puts on each of its disks."""
-    static = plan["schema"]
-    filesystems = {device: entry for entry in static["fss"] for device in entry.get("devices") or (entry["device"],)}
-    partitions: dict[str, list[str]] = {}
-    for table in static["parteds"]:
-        partitions[table["disk_id"]] = [_planned(partition, filesystems.get(partition["name"], {})) for partition in table["partitions"]]
-    disks = _text((disk, partitions.get(disk["disk_id"], [])) for disk in plan["disks"])
+    layout = layout_of(plan["schema"])
+    partitions = {
+        disk.id: [_planned(partition, layout.filesystem_on(partition.device)) for partition in disk.partitions] for disk in layout.disks
+    }
     return (
-        disks
-        + "".join(_array(array, filesystems) for array in static["mds"])
-        + "".join(_group(group, static, filesystems) for group in static["vgs"])
-        + "".join(_zpool(zpool) for zpool in static.get("zpools") or ())
+        _text((disk, partitions.get(disk["disk_id"], [])) for disk in plan["disks"])
+        + "".join(_array(array, layout.filesystem_on(array.device)) for array in layout.arrays)
+        + "".join(_group(group, layout) for group in layout.groups)
+        + "".join(map(_zpool, layout.zpools))
     )
 
 
@@ -231,9 +231,8 @@ def _present(disk: Plain) -> list[str]:
     ]
 
 
-def _planned(partition: Plain, filesystem: Plain) -> str:
-    size = partition["end"] - partition["begin"]
-    return _line(partition["count"], partition["begin"], size, partition["space_id"], filesystem.get("fs_type"), _mounts(filesystem))
+def _planned(partition: DesiredPartition, filesystem: DesiredFilesystem | None) -> str:
+    return _line(partition.number, partition.begin, partition.mib, partition.space, *_filesystem(filesystem))
 
 
 def _line(number: t.Any, start: t.Any, size: t.Any, name: t.Any, fs_type: t.Any, mounts: t.Any) -> str:
@@ -241,52 +240,36 @@ def _line(number: t.Any, start: t.Any, size: t.Any, name: t.Any, fs_type: t.Any,
     return _words(f"{number}:", place, name, fs_type, *(mounts or ()))
 
 
-def _array(array: Plain, filesystems: Mapping[str, Plain]) -> str:
-    filesystem = filesystems.get(array["name"], {})
-    return (
-        _words(
-            array["level"],
-            array["space_id"],
-            f"of {len(array['devices'])}",
-            f"with {len(array['spares'])} spare" if array["spares"] else "",
-            filesystem.get("fs_type"),
-            *_mounts(filesystem),
-        )
-        + "\n"
-    )
+def _array(array: DesiredArray, filesystem: DesiredFilesystem | None) -> str:
+    fs_type, mounts = _filesystem(filesystem)
+    spares = f"with {len(array.spares)} spare" if array.spares else ""
+    return _words(array.level, array.space, f"of {len(array.members)}", spares, fs_type, *mounts) + "\n"
 
 
-def _group(group: Plain, static: Plain, filesystems: Mapping[str, Plain]) -> str:
-    lines = [f"vg {group['name']}"]
-    for pool in static.get("thin_pools") or ():
-        if pool["vgname"] == group["name"]:
-            lines.append("  " + _words(f"{pool['name']}:", f"{pool['size']} MiB, thin pool, {pool['metadata_size']} MiB of metadata"))
-    for volume in static["lvs"]:
-        if volume["vgname"] == group["name"]:
-            filesystem = filesystems.get(volume["device"], {})
-            size = f"{volume['size']} MiB{' in ' + volume['pool'] if volume.get('pool') else ''}"
-            lines.append("  " + _words(f"{volume['name']}:", size, filesystem.get("fs_type"), *_mounts(filesystem)))
-    for cache in static.get("caches") or ():
-        if cache["vgname"] == group["name"]:
-            lines.append("  " + _words(f"{cache['name']}:", f"cache of {cache['origin']}, {cache['mode']}"))
+def _group(group: DesiredGroup, layout: Layout) -> str:
+    lines = [f"vg {group.name}"]
+    for pool in layout.pools_of(group.name):
+        lines.append("  " + _words(f"{pool.name}:", f"{pool.size // MIB} MiB, thin pool, {pool.metadata // MIB} MiB of metadata"))
+    for volume in layout.volumes_of(group.name):
+        fs_type, mounts = _filesystem(layout.filesystem_on(volume.device))
+        size = f"{volume.size // MIB} MiB{' in ' + volume.pool if volume.pool else ''}"
+        lines.append("  " + _words(f"{volume.name}:", size, fs_type, *mounts))
+    lines += ["  " + _words(f"{cache.name}:", f"cache of {cache.origin}, {cache.mode}") for cache in layout.caches_of(group.name)]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _zpool(zpool: Plain) -> str:
-    logs, caches, spares = (zpool.get(key) or () for key in ("logs", "caches", "spares"))
-    parts = [f"{vdev['type']} of {len(vdev['devices'])}" for vdev in zpool["vdevs"]]
-    parts += [f"log {log['type']} of {len(log['devices'])}" for log in logs]
-    parts += [f"{what} {len(devices)}" for what, devices in (("cache", caches), ("spare", spares)) if devices]
-    lines = [_words("zpool", zpool["name"], *parts)]
-    lines += ["  " + _words(f"{one['name']}:", "dataset", one.get("mount")) for one in zpool.get("datasets") or ()]
+def _zpool(zpool: DesiredZpool) -> str:
+    parts = [f"{vdev.type} of {len(vdev.devices)}" for vdev in zpool.vdevs]
+    parts += [f"log {log.type} of {len(log.devices)}" for log in zpool.logs]
+    parts += [f"{what} {len(devices)}" for what, devices in (("cache", zpool.caches), ("spare", zpool.spares)) if devices]
+    lines = [_words("zpool", zpool.name, *parts)]
+    lines += ["  " + _words(f"{one.name}:", "dataset", dict(one.properties).get("mountpoint")) for one in zpool.datasets]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _mounts(filesystem: Plain) -> list[str]:
-    if not filesystem.get("fstab_enabled"):
-        return []
-    mounts = (thing.get("mount", NOT_MOUNTED) for thing in (filesystem, *(filesystem.get("subvolumes") or ())))
-    return [mount for mount in mounts if mount != NOT_MOUNTED]
+def _filesystem(filesystem: DesiredFilesystem | None) -> tuple[str, tuple[str, ...]]:
+    """Return the type of a file system and where it is mounted when the machine starts; nothing for none."""
+    return ("", ()) if filesystem is None else (filesystem.type, tuple(mount.path for mount in filesystem.mounts))
 
 
 def _words(*words: t.Any) -> str:

@@ -10,8 +10,10 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ....module_utils._schema.model import Layout
+from ....module_utils._schema.starting import ESP_PLACES, legs_of
+from ....module_utils._schema.static import readable_layout
 from ....module_utils._storage import gpt
-from ....module_utils._storage.boot_loader import ESP_PLACES, legs_of
 
 Plain = Mapping[str, t.Any]
 
@@ -47,7 +49,8 @@ _NEEDS: Mapping[str, _Need] = {
 
 def why_not_bootable(schema: Plain, hardware: Plain) -> list[str]:
     """Return why the firmware of the host would find nothing to start on the disks of the layout: one sentence, or none when it would."""
-    legs = legs_of(schema)
+    layout = readable_layout(schema)
+    legs = legs_of(layout)
     firmware = str(hardware.get("firmware"))
     if firmware not in _NEEDS:
         known = bool(legs.bios or legs.esps)
@@ -57,12 +60,12 @@ def why_not_bootable(schema: Plain, hardware: Plain) -> list[str]:
     need = _NEEDS[firmware]
     return [
         f"starts by {need.firmware}, and the layout has no {need.part}. This line of the profile or of its overrides adds what it lacks: "
-        f"- {_line(schema, need)} (of a static schema: {need.static})"
+        f"- {_line(layout, need)} (of a static schema: {need.static})"
     ]
 
 
-def _line(schema: Plain, need: _Need) -> str:
+def _line(layout: Layout, need: _Need) -> str:
     """Return the line of a dynamic schema; by the space that the boot loader reads, every disk below that gets a partition."""
-    spaces = {entry.get("mount"): entry.get("space_id") for entry in schema.get("fss") or ()}
+    spaces = {filesystem.mount: filesystem.space for filesystem in layout.filesystems}
     space = next((spaces[mount] for mount in _STARTS_FROM if spaces.get(mount)), None)
     return f"{{id: {space}, boot: true}}" if space else need.line

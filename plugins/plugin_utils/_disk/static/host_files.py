@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils._schema.model import DesiredArray, DesiredContainer, Layout, Mount
+from ....module_utils._schema.starting import ESP_PLACES
 from ....module_utils._schema.static import layout_of
-from ....module_utils._storage.boot_loader import ESP_PLACES
 from ....module_utils._storage.boot_tables import BOOT_SETTINGS, CRYPTTAB, FSTAB, MDADM_CONFS
 from ....module_utils._storage.crypttab import NO_KEY, PLAIN_OPTIONS, Container, read_containers
 from ....module_utils._storage.derived import is_derived

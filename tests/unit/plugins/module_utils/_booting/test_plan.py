@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.carry_out import make_bootable
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan import STAMP, plan_boot, why_archive_not
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.system import compression_of, list_archive
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import readable_layout
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
@@ -29,8 +30,9 @@ def fat(device, mount="none"):
     return {"device": device, "mount": mount, "fs_type": "vfat"}
 
 
-BIOS = {"parteds": [disk("a", BIOS_BOOT, LINUX), disk("b", BIOS_BOOT), disk("c", LINUX)]}
-UEFI = {"parteds": [disk("a", ESP), disk("b", ESP)], "fss": [fat("a-part1", "/boot/efi"), fat("b-part1")]}
+BIOS = {"parteds": [disk("/dev/a", BIOS_BOOT, LINUX), disk("/dev/b", BIOS_BOOT), disk("/dev/c", LINUX)]}
+UEFI = {"parteds": [disk("/dev/a", ESP), disk("/dev/b", ESP)], "fss": [fat("/dev/a-part1", "/boot/efi"), fat("/dev/b-part1")]}
+LAYOUT = readable_layout(UEFI)
 WHOLE = {**BIOS, "luks": [{}], "mds": [{}], "lvs": [{}]}
 
 FOLDERS = {
@@ -46,7 +48,9 @@ def without(name):
 
 
 def plan(schema, folders=None, files=None, root="/target", processor="x86_64"):
-    return plan_boot(schema, root, RecordingMachine(files=files, folders=FOLDERS if folders is None else folders), processor)
+    return plan_boot(
+        readable_layout(schema), root, RecordingMachine(files=files, folders=FOLDERS if folders is None else folders), processor
+    )
 
 
 def test_grub_comes_onto_every_disk():
@@ -54,8 +58,8 @@ def test_grub_comes_onto_every_disk():
     assert refusals == ()
     assert [step.command for step in found.steps[1:]] == [
         ("update-initramfs", "-u", "-k", "6.1"),
-        ("grub-install", "--target=i386-pc", "a"),
-        ("grub-install", "--target=i386-pc", "b"),
+        ("grub-install", "--target=i386-pc", "/dev/a"),
+        ("grub-install", "--target=i386-pc", "/dev/b"),
         ("grub-mkconfig", "-o", "/boot/grub/grub.cfg"),
     ]
 
@@ -104,7 +108,7 @@ def test_grub_comes_onto_every_esp_which_is_mounted_for_it():
     found, refusals = plan(UEFI)
     assert refusals == ()
     efi = ("grub-install", "--target=x86_64-efi", "--efi-directory=/boot/efi", "--removable", "--no-nvram")
-    assert [(step.command, step.esp) for step in found.steps[1:3]] == [(efi, "a-part1"), (efi, "b-part1")]
+    assert [(step.command, step.esp) for step in found.steps[1:3]] == [(efi, "/dev/a-part1"), (efi, "/dev/b-part1")]
     assert {found.steps[0].esp, found.steps[3].esp} == {""}
 
 
@@ -114,8 +118,8 @@ def test_other_distributions_have_other_commands():
     assert refusals == ()
     assert [step.command[:3] for step in dracut.steps[:3]] == [
         ("dracut", "--regenerate-all", "--force"),
-        ("grub2-install", "--target=i386-pc", "a"),
-        ("grub2-install", "--target=i386-pc", "b"),
+        ("grub2-install", "--target=i386-pc", "/dev/a"),
+        ("grub2-install", "--target=i386-pc", "/dev/b"),
     ]
     assert dracut.steps[3].command == ("grub2-mkconfig", "-o", "/boot/grub2/grub.cfg")
     arch, refusals = plan(BIOS, {**folders, "/target/usr/bin": ["mkinitcpio"]})
@@ -125,10 +129,10 @@ def test_other_distributions_have_other_commands():
 def test_dracut_is_told_to_look_for_what_root_lies_on():
     folders = {**FOLDERS, "/target/usr/sbin": ["grub-install", "cryptsetup", "mdadm", "lvm"], "/target/usr/bin": ["dracut"]}
     root = {"device": "/dev/mapper/os-root", "mount": "/", "fs_type": "ext4"}
-    found, refusals = plan({**WHOLE, "fss": [root, fat("a-part1", "/boot/efi")]}, folders)
+    found, refusals = plan({**WHOLE, "fss": [root, fat("/dev/a-part1", "/boot/efi")]}, folders)
     assert refusals == ()
     assert 'add_device+=" /dev/mapper/os-root "' in found.steps[0].command[-2]
-    assert "a-part1" not in found.steps[0].command[-2]
+    assert "/dev/a-part1" not in found.steps[0].command[-2]
     assert found.steps[0].command[-3] == "/etc/dracut.conf.d/90-disks-of-root.conf"
     assert found.steps[1].command == ("dracut", "--regenerate-all", "--force")
 
@@ -152,8 +156,8 @@ def test_systemd_boot_comes_onto_every_esp_with_all_kernels():
     assert [step.command[0] for step in found.steps[:2]] == ["update-initramfs", "update-initramfs"]
     assert found.steps[2].command[-3:-1] == ("/etc/kernel/cmdline", "root=UUID=1 rootflags=subvol=@ ro quiet console=ttyS0")
     assert [(step.command[-4:], step.esp) for step in found.steps[3:]] == [
-        (("sh", "/boot/efi", "6.1", "6.2"), "a-part1"),
-        (("sh", "/boot/efi", "6.1", "6.2"), "b-part1"),
+        (("sh", "/boot/efi", "6.1", "6.2"), "/dev/a-part1"),
+        (("sh", "/boot/efi", "6.1", "6.2"), "/dev/b-part1"),
     ]
     remembered = {**OWN_ROOT, "/target/etc/kernel/cmdline": found.steps[2].command[-2], f"/target/{STAMP}": found.stamp}
     assert plan(UEFI, SYSTEMD_BOOT, remembered)[0].steps == ()
@@ -162,7 +166,7 @@ def test_systemd_boot_comes_onto_every_esp_with_all_kernels():
 
 def test_where_dracut_makes_the_initramfs_kernel_install_has_it_made():
     folders = {**SYSTEMD_BOOT, "/target/usr/sbin": [], "/target/usr/bin": ["bootctl", "kernel-install", "dracut"]}
-    assert [step.esp for step in plan(UEFI, folders, OWN_ROOT)[0].steps] == ["", "a-part1", "b-part1"]
+    assert [step.esp for step in plan(UEFI, folders, OWN_ROOT)[0].steps] == ["", "/dev/a-part1", "/dev/b-part1"]
 
 
 def test_what_systemd_boot_lacks_is_named_and_grub_comes_first():
@@ -189,11 +193,11 @@ def archive(listed):
 
 
 def test_what_an_archive_lacks_is_known_before_it_is_unpacked():
-    assert why_archive_not(UEFI, archive(LISTED)) == ()
-    assert why_archive_not({**UEFI, "mds": [{}]}, archive(LISTED)) == ()
-    (refusal,) = why_archive_not({**UEFI, "lvs": [{}]}, archive(LISTED))
+    assert why_archive_not(LAYOUT, archive(LISTED)) == ()
+    assert why_archive_not(readable_layout({**UEFI, "mds": [{}]}), archive(LISTED)) == ()
+    (refusal,) = why_archive_not(readable_layout({**UEFI, "lvs": [{}]}), archive(LISTED))
     assert "hooks/lvm2 in /system.tar" in refusal
-    assert "no kernel (vmlinuz-VERSION) in boot of /system.tar" in why_archive_not(UEFI, archive(LISTED.replace("./", "./rootfs/")))[0]
+    assert "no kernel (vmlinuz-VERSION) in boot of /system.tar" in why_archive_not(LAYOUT, archive(LISTED.replace("./", "./rootfs/")))[0]
 
 
 def test_an_archive_that_cannot_be_read_is_named(tmp_path):
@@ -220,7 +224,7 @@ def test_an_archive_that_cannot_be_read_is_named(tmp_path):
         (WHOLE, "update-initramfs", "none of update-initramfs, dracut and mkinitcpio"),
         (BIOS, "i386-pc", "nothing for i386-pc"),
         (UEFI, "x86_64-efi", "nothing for x86_64-efi"),
-        ({"parteds": [disk("a", LINUX)]}, "", "neither a BIOS boot partition nor an EFI system partition"),
+        ({"parteds": [disk("/dev/a", LINUX)]}, "", "neither a BIOS boot partition nor an EFI system partition"),
     ],
 )
 def test_what_a_start_takes_and_the_system_lacks_is_named(schema, missing, says):
@@ -230,8 +234,12 @@ def test_what_a_start_takes_and_the_system_lacks_is_named(schema, missing, says)
 
 
 def with_root(*methods):
-    container = {"name": "os-crypt", "device": "a-part2", "unlock": [{"method": method} for method in methods]}
-    volumes = {"vgs": [{"name": "os", "pvnames": ["/dev/mapper/os-crypt"]}], "lvs": [{"vgname": "os", "device": "/dev/mapper/os-root"}]}
+    unlock = [{"method": method, **({"url": "http://tang", "thumbprint": "A" * 43} if method == "tang" else {})} for method in methods]
+    container = {"name": "os-crypt", "device": "/dev/a-part2", "unlock": unlock}
+    volumes = {
+        "vgs": [{"name": "os", "pvnames": ["/dev/mapper/os-crypt"]}],
+        "lvs": [{"name": "root", "vgname": "os", "device": "/dev/mapper/os-root"}],
+    }
     return {**BIOS, "luks": [container], **volumes, "fss": [{"device": "/dev/mapper/os-root", "mount": "/", "fs_type": "ext4"}]}
 
 
@@ -265,7 +273,7 @@ def test_all_is_done_inside_of_the_system_and_remembered_when_it_is_done():
         "/target  /boot/efi update-initramfs -u -k 6.1",
         *(
             f"/target {esp} /boot/efi grub-install --target=x86_64-efi --efi-directory=/boot/efi --removable --no-nvram"
-            for esp in ("a-part1", "b-part1")
+            for esp in ("/dev/a-part1", "/dev/b-part1")
         ),
         "/target  /boot/efi grub-mkconfig -o /boot/grub/grub.cfg",
     ]
@@ -287,4 +295,4 @@ def test_a_second_run_does_nothing_until_something_of_it_changes():
     assert plan(BIOS, files={**files, **stamp, "/target/etc/fstab": "# a comment\n\nUUID=1 / ext4\n"})[0].steps == ()
     assert plan(BIOS, files={**files, **stamp, "/target/etc/crypttab": "a UUID=3 none\n"})[0].steps
     assert plan(BIOS, {**FOLDERS, "/target/boot": ["vmlinuz-6.1", "vmlinuz-6.2"]}, {**files, **stamp})[0].steps
-    assert plan({"parteds": [*BIOS["parteds"], disk("d", BIOS_BOOT)]}, files={**files, **stamp})[0].steps
+    assert plan({"parteds": [*BIOS["parteds"], disk("/dev/d", BIOS_BOOT)]}, files={**files, **stamp})[0].steps

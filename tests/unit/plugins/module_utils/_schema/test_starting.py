@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.module_utils._storage.boot_loader import Legs, legs_of
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.starting import Legs, legs_of
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import readable_layout
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.gpt import BIOS_BOOT, ESP, LINUX
 
 
@@ -20,20 +21,20 @@ def fat(device, mount="none"):
     return {"device": device, "mount": mount, "fs_type": "vfat"}
 
 
-BIOS = {"parteds": [disk("a", BIOS_BOOT, LINUX), disk("b", BIOS_BOOT), disk("c", LINUX)]}
-UEFI = {"parteds": [disk("a", ESP.upper()), disk("b", ESP)], "fss": [fat("a-part1", "/boot/efi"), fat("b-part1")]}
+BIOS = {"parteds": [disk("/dev/a", BIOS_BOOT, LINUX), disk("/dev/b", BIOS_BOOT), disk("/dev/c", LINUX)]}
+UEFI = {"parteds": [disk("/dev/a", ESP.upper()), disk("/dev/b", ESP)], "fss": [fat("/dev/a-part1", "/boot/efi"), fat("/dev/b-part1")]}
 
 
 @pytest.mark.parametrize(
     ("schema", "legs"),
     [
         ({}, Legs()),
-        (BIOS, Legs(bios=("a", "b"))),
+        (BIOS, Legs(bios=("/dev/a", "/dev/b"))),
         ({**UEFI, "fss": []}, Legs()),
-        (UEFI, Legs(esps=("a-part1", "b-part1"))),
-        ({**UEFI, "fss": [fat("a-part1", "/efi"), fat("data", "/srv")]}, Legs(esps=("a-part1",), esp_place="/efi")),
+        (UEFI, Legs(esps=("/dev/a-part1", "/dev/b-part1"))),
+        ({**UEFI, "fss": [fat("/dev/a-part1", "/efi"), fat("/dev/data", "/srv")]}, Legs(esps=("/dev/a-part1",), esp_place="/efi")),
         ({**UEFI, "fss": [fat("/dev/md/esp", "/boot/efi")]}, Legs(esps=("/dev/md/esp",))),
     ],
 )
 def test_disks_and_partitions_that_carry_a_boot_loader(schema, legs):
-    assert legs_of(schema) == legs
+    assert legs_of(readable_layout(schema)) == legs
