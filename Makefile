@@ -153,8 +153,8 @@ browser: $(DEVELOP) ## Look at the report in headless Chromium, which is install
 
 peers: peers-repart peers-ganeti peers-placement peers-python ## Compare with all peers
 
-peers-repart: $(DEVELOP) ## Compare plans for one disk with systemd-repart, and have it, Ignition and Nix look at what is written for them
-	tests/utils/install-tools systemd-repart:systemd ignition-validate:ignition nix-instantiate:nix-bin
+peers-repart: $(DEVELOP) ## Compare plans for one disk with systemd-repart, and have it, Ignition, Nix and Ceph look at what is written for them
+	tests/utils/install-tools systemd-repart:systemd ignition-validate:ignition nix-instantiate:nix-bin /usr/lib/python3/dist-packages/ceph/deployment:python3-ceph-common
 	$(BIN)/python -m pytest -q tests/peers/test_systemd_repart.py tests/peers/test_installers.py
 
 peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Placement

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is written for installers is taken by the installers' own programs: ignition-validate, systemd-repart on an image file, and Nix,
-which reads the expressions of disko.
+"""What is written for installers is taken by the installers' own programs: ignition-validate, systemd-repart on an image file, Nix,
+which reads the expressions of disko, and the code of Ceph's orchestrator.
 
 pykickstart reads what is written for Kickstart in the unit tests; setup-storage and Ignition make disks in tests/vm.
 """
@@ -22,9 +22,11 @@ import uuid
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.unit_file import unit_name
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer import disko, ignition, repart
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.ceph import write_osds
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.installer.write import write_plan
 from ansible_collections.bareon.allocator.tests.support.disk.planned import (
     data_plan,
+    hardware,
     make_plan,
     profile_plan,
     profiles_of_all_targets,
@@ -35,6 +37,8 @@ Plain = dict[str, t.Any]
 
 MIB = 1024**2
 SECTOR = 512
+HERE = pathlib.Path(__file__).resolve().parent
+CEPH = pathlib.Path("/usr/lib/python3/dist-packages/ceph/deployment")
 ENTRIES = [*(profile_plan(name) for name in profiles_of_all_targets()), data_plan(), whole_plan("uefi"), whole_plan("bios")]
 
 
@@ -127,3 +131,38 @@ def test_names_of_units_are_systemds() -> None:
     for path in ("/var/lib/data", "/srv/my-data", "/.hidden", "/a b", "/dev/disk/by-partuuid/4d3f-ä", "/"):
         said = subprocess.run(["systemd-escape", "--path", path], capture_output=True, text=True, check=True).stdout.strip()
         assert unit_name(path) == said
+
+
+def read_by_ceph(pairs: list[tuple[Plain, list[Plain]]]) -> list[Plain]:
+    if not CEPH.is_dir():
+        pytest.fail("Ceph's orchestrator is not installed; on Debian: apt-get install python3-ceph-common")
+    call = ["/usr/bin/python3", str(HERE / "read_ceph_specification.py")]
+    done = subprocess.run(call, input=json.dumps(pairs), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    read: list[Plain] = json.loads(done.stdout)
+    return read
+
+
+def test_ceph_takes_the_disks_and_volumes_of_the_plan() -> None:
+    shape = [("ssd", 48), ("ssd", 48), ("hdd", 120), ("hdd", 120), ("nvme", 80)]
+    facts = hardware(shape)
+    hdds = {"disks": "yaql=$.disks.where($.type = hdd)"}
+    slots = [
+        {"id": "fast", "type": "vg", "contains": ["ceph-db-1", "ceph-db-2"], "disks": "yaql=$.disks.where($.transport = nvme)"},
+        {"id": "ceph-db-1", "type": "lv"},
+        {"id": "ceph-db-2", "type": "lv"},
+    ]
+    plans = [profile_plan("ceph-osd"), profile_plan("ceph-osd-nvme"), make_plan([{"id": "osd", "type": "disk", **hdds}, *slots], facts)]
+    made = [
+        write_osds(plan, None, {"host": "node-1.example", "osds_per_device": 2 if plan is plans[0] else None, "encrypted": True}).value
+        for plan in plans
+    ]
+    disks = [{"path": disk["id"], "rotational": disk["rotational"]} for disk in facts["disks"]]
+    for spec, read in zip(made, read_by_ceph([(spec, disks) for spec in made]), strict=True):
+        assert read["hosts"] == ["node-1.example"]
+        for name in ("data", "db", "wal"):
+            assert read[name] == spec["spec"].get(f"{name}_devices", {"paths": []})["paths"]
+        assert read["data"]
+        assert read["command"].startswith(f"lvm batch --no-auto {' '.join(read['data'])}")
+        assert "--dmcrypt" in read["command"]
+        assert ("--db-devices" in read["command"]) == bool(read["db"])
