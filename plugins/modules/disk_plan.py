@@ -75,10 +75,12 @@ options:
           - V(zpool) is a ZFS pool on several disks, on partitions of the same size. Bounds apply to the room that its datasets share. What
             ZFS keeps for itself, copies, parity and padding are counted as OpenZFS 2 has them. Its ID is the name of the pool. It is not
             encrypted, and the system does not lie on it.
+          - V(disk) is every disk that it may use, whole and without a partition table, for a program that manages disks itself, such as
+            Ceph. No other space uses these disks, and nothing is written to them. It has no size and no contents.
           - V(esp) and V(bios_grub) lie on every disk that the machine boots from.
         type: str
         required: true
-        choices: [vg, lv, thin_pool, thin, partition, partitions, raid, btrfs, zpool, esp, bios_grub]
+        choices: [vg, lv, thin_pool, thin, partition, partitions, raid, btrfs, zpool, disk, esp, bios_grub]
       size:
         description: The exact size, in place of both bounds.
         type: raw
@@ -786,6 +788,17 @@ plan:
       elements: dict
       returned: always
       sample: [{disk_id: /dev/disk/by-id/usb-SanDisk_Ultra_Fit-0:0, size: 59392, reason: is on USB, kinds: [usb]}]
+    whole_disks:
+      description:
+        - The disks of spaces of the type V(disk), each with C(disk_id), C(device), C(size) in MiB, and C(space_id).
+      type: list
+      elements: dict
+      returned: when there are such spaces
+      sample:
+        - disk_id: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+          device: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4
+          size: 3815447
+          space_id: osd
     idle_disks:
       description:
         - The disks that a profile puts nothing on, grouped by kind. Each group has C(disk_ids), C(size) of the smallest in MiB, the

@@ -35,6 +35,7 @@ SHOWN = {
     "butane": "store1.bu",
     "repart": "repart.d/010-data.conf",
     "disko": "store1.nix",
+    "ceph": "osd1-osds.yml",
 }
 """The file that each block shows, by its language."""
 
@@ -47,7 +48,7 @@ def read(language: str, text: str) -> t.Any:
     """Return what a file stands for: data where the target reads data, else the text."""
     if language == "ignition":
         return json.loads(text)
-    return yaml.safe_load(text) if language in {"curtin", "butane"} else text.strip()
+    return yaml.safe_load(text) if language in {"curtin", "butane", "ceph"} else text.strip()
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,8 @@ class SpaceType(StrEnum):
     """A file system on equal partitions of distinct disks; bounds are the room for data."""
     ZPOOL = "zpool"
     """A ZFS pool on equal partitions of distinct disks; bounds are the room that its datasets share."""
+    DISK = "disk"
+    """Every disk of its set, whole and without a partition table, for a program that manages disks itself."""
     ESP = "esp"
     BIOS_GRUB = "bios_grub"
 

@@ -38,7 +38,7 @@ from .schema.eligible import EligibleKind, kept_names, not_empty, qualify, same_
 from .schema.hardware import parse_hardware, reordered
 from .schema.keep import with_existing
 from .schema.reader import SchemaReader
-from .static.explicit import explicit_schema, pool_parts, sizes_by_disk
+from .static.explicit import explicit_schema, pool_parts, sizes_by_disk, whole_disks
 from .static.fingerprint import fingerprint
 
 Plan = dict[str, t.Any]
@@ -124,13 +124,14 @@ class Planner:
 
         That of a profile has `idle_disks` as well. Raises InputError with all mistakes of facts and schema, NoSolution with the conflict.
         """
-        whole = parse_hardware(facts, place)
-        hardware = qualify(whole, self._eligible, self._kept, place, keep_existing=self._keep_existing)
+        everything = parse_hardware(facts, place)
+        hardware = qualify(everything, self._eligible, self._kept, place, keep_existing=self._keep_existing)
         if self._objective is Objective.FAIR:
             hardware = reordered(hardware, canonical_order(hardware.disks))
         schema, solved = self._looked_up(hardware)
-        identity = fingerprint(whole)
+        identity = fingerprint(everything)
         disks = sizes_by_disk(hardware, solved.schema, solved.allocation)
+        whole = whole_disks(hardware, solved.schema)
         idle = {} if self._idle is None else {"idle_disks": self._idle.of(hardware, disks)}
         return {
             "fingerprint": identity,
@@ -141,6 +142,7 @@ class Planner:
             "left_out_disks": [
                 {"disk_id": one.disk.id, "size": one.disk.size, "reason": one.reason, "kinds": list(one.kinds)} for one in hardware.left_out
             ],
+            **({"whole_disks": whole} if whole else {}),
             **idle,
         }
 
@@ -411,11 +413,11 @@ def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
     warnings.extend(_overcommitted(solved))
     warnings.extend(_at_risk(solved))
     warnings.extend(_mixed_blocks(hardware, solved))
-    warnings.extend(_what_is_there(hardware, allocation))
+    warnings.extend(_what_is_there(hardware, solved.schema, allocation))
     return warnings
 
 
-def _what_is_there(hardware: Hardware, allocation: Allocation) -> list[str]:
+def _what_is_there(hardware: Hardware, schema: Schema, allocation: Allocation) -> list[str]:
     """Return warnings about disks that something new is planned on though something is there that no plan made."""
     taken = sorted({piece.disk for piece in allocation.pieces if piece.start is None and piece.size > 0})
     kept = {(piece.disk, piece.start) for piece in allocation.pieces if piece.start is not None}
@@ -425,8 +427,14 @@ def _what_is_there(hardware: Hardware, allocation: Allocation) -> list[str]:
         if (own := [there for there in hardware.disks[disk].existing if there.volume_group is None])
         and all((disk, there.start) in kept for there in own)
     }
-    there = [(hardware.disks[disk].id, not_empty(hardware.disks[disk])) for disk in taken if disk not in staying]
-    return [f"{name} is not empty, there is {what} on it; it stays until wipe names the disk" for name, what in there if what]
+    there = [(disk, not_empty(hardware.disks[disk])) for disk in taken if disk not in staying]
+    left_whole = {piece.disk for piece in allocation.pieces if schema.spaces[piece.space].type is SpaceType.DISK}
+    return [
+        f"{hardware.disks[disk].id} is not empty, there is {what} on it; "
+        + ("empty it before the program that gets the whole disk sees it" if disk in left_whole else "it stays until wipe names the disk")
+        for disk, what in there
+        if what
+    ]
 
 
 def _too_small(hardware: Hardware, solved: _Solved) -> Iterator[str]:

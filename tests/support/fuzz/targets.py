@@ -394,6 +394,7 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
     """Yield every filter; its arguments are damaged one at a time, so that it is still called as a template calls it."""
     plan = Planner(SCHEMA).plan(HARDWARE)
     plain = Planner([{"id": "data", "type": "partition", "size": 900, "mount": "/data", "fs_type": "ext4"}]).plan(HARDWARE)
+    whole = Planner([{"id": "data", "type": "disk"}]).plan(HARDWARE)
     applied = {
         "schema": {"fss": [{"device": "/dev/a", "mount": "/a", "fs_type": "ext4"}]},
         "filesystems": [{"device": "/dev/a", "uuid": "u", "mountpoints": []}],
@@ -412,6 +413,7 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
         **{f"hardware_from_{name}": [[data], [json.dumps(data)]] for name, data in recorded.items()},
         "layout_to_host_files": [[applied, HOST_FILES]],
         "moves_to_html": [[moves, "Moves"]],
+        "plan_to_ceph": [[whole, HARDWARE, "host", "osds", ["data*"]]],
         "plan_to_butane": [[plain, "fcos"]],
         "plan_to_curtin": [[plain, "1"]],
         "plan_to_disko": [[plain]],

@@ -96,7 +96,7 @@ def _allocation(schema: Schema, problem: Problem, found: Found, sizes: Sizes) ->
     ]
     ordered = sorted(pieces, key=lambda placed: _place_on_disk(schema, problem, placed))
     return Allocation(
-        pieces=_with_kept(problem, ordered),
+        pieces=_in_order(problem, schema, ordered),
         volumes=_volumes(schema, problem, sizes),
         proven=found.proven,
         gap=found.gap,
@@ -155,9 +155,16 @@ def _place_on_disk(schema: Schema, problem: Problem, placed: tuple[int, Piece]) 
     return piece.disk, problem.areas[area].start, group, piece.space
 
 
-def _with_kept(problem: Problem, ordered: list[tuple[int, Piece]]) -> tuple[Piece, ...]:
+def _in_order(problem: Problem, schema: Schema, ordered: list[tuple[int, Piece]]) -> tuple[Piece, ...]:
+    """Return the pieces with those that are kept and whole disks, from disk to disk and from its start to its end."""
     placed = [((piece.disk, problem.areas[area].start, order), piece) for order, (area, piece) in enumerate(ordered)]
     placed += [((piece.disk, piece.start or 0, -1), piece) for piece in problem.kept]
+    placed += [
+        ((disk, 0, 0), Piece(position, disk, problem.disk_sizes[disk]))
+        for position, space in enumerate(schema.spaces)
+        if space.type is SpaceType.DISK
+        for disk in space.allowed
+    ]
     return tuple(piece for _place, piece in sorted(placed, key=lambda item: item[0]))
 
 

@@ -15,7 +15,7 @@ from ....module_utils._storage import gpt
 from ....module_utils._storage.identity import BY_ID, BY_PATH, best_id
 from ....module_utils._storage.lvm import MAPPER
 
-_DURABLE = (BY_ID, BY_PATH, MAPPER)
+DURABLE = (BY_ID, BY_PATH, MAPPER)
 
 
 def with_durable_names(layout: Layout, hardware: t.Any) -> Layout:
@@ -48,20 +48,20 @@ def with_durable_names(layout: Layout, hardware: t.Any) -> Layout:
 
 def unstable_disks(layout: Layout) -> tuple[str, ...]:
     """Return the devices of disks whose names may change with the next start."""
-    return tuple(disk.device for disk in layout.disks if not disk.device.startswith(_DURABLE))
+    return tuple(disk.device for disk in layout.disks if not disk.device.startswith(DURABLE))
 
 
 def _disk(disk: DesiredDisk, hardware: t.Any) -> DesiredDisk:
-    device = _durable(disk.device, disk.id, hardware)
+    device = durable_name(disk.device, disk.id, hardware)
     partitions = sorted(disk.partitions, key=lambda part: part.start)
     if device != disk.device:
         partitions = [replace(part, device=gpt.partition_node(device, part.number)) for part in partitions]
     return replace(disk, device=device, partitions=tuple(partitions))
 
 
-def _durable(device: str, disk_id: str, hardware: t.Any) -> str:
+def durable_name(device: str, disk_id: str, hardware: t.Any) -> str:
     """Return the most durable name of a disk: its own where it is one, else what the hardware's links say."""
-    if device.startswith(_DURABLE) or not isinstance(hardware, Mapping):
+    if device.startswith(DURABLE) or not isinstance(hardware, Mapping):
         return device
     for disk in hardware.get("disks") or ():
         if isinstance(disk, Mapping) and {device, disk_id} & {disk.get("id"), disk.get("dev"), *(disk.get("links") or ())}:

@@ -240,6 +240,9 @@ class _Builder:
             self._volume(position, space)
         elif space.type in (SpaceType.PARTITION, SpaceType.PARTITIONS):
             self._partition(position, space)
+        elif space.type is SpaceType.DISK and not space.allowed:
+            # A demand without an area says why there is no plan.
+            self._add(position, space, Kind.SINGLE, least=1, areas=())
         elif space.type in _BOOT_PARTITIONS and not self._carriers():
             self._lone_boot_partition(position, space)
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ....module_utils._data.errors import Mistakes
@@ -47,6 +47,7 @@ def find_kept(hardware: Hardware, schema: Schema) -> Kept:
         if schema.spaces[at].volume_group is None
         for disk, existing in found[at]
     ]
+    _check_whole_disks(hardware, schema, pieces)
     kept = {piece.space for piece in pieces}
     kept |= {at for at in staying if _arrays_of(schema, at) and _arrays_of(schema, at) <= kept}
     volumes = {at: sum(existing.size for _disk, existing in found[at]) for at in staying if schema.spaces[at].volume_group and found[at]}
@@ -59,6 +60,18 @@ def find_kept(hardware: Hardware, schema: Schema) -> Kept:
         extents=_free_extents(hardware, schema, pieces, volumes),
         warnings=tuple(f"{name} is to be kept, but is not on any disk yet; it will be made" for name in missing),
     )
+
+
+def _check_whole_disks(hardware: Hardware, schema: Schema, kept: Iterable[Piece]) -> None:
+    """Raise InputError for disks that are to be left whole for a space while something on them is kept."""
+    mistakes = Mistakes()
+    for piece in kept:
+        for space in schema.spaces:
+            if space.type is SpaceType.DISK and piece.disk in space.allowed:
+                name = hardware.disks[piece.disk].id
+                says = f"takes {name} whole, on which {schema.spaces[piece.space].id} is kept; exclude this disk with disks or avoid_disks"
+                mistakes.add(f"{space.place}.disks", says)
+    mistakes.check()
 
 
 def _existing(hardware: Hardware, space: Space) -> Iterator[tuple[int, ExistingSpace]]:

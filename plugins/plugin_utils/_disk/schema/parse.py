@@ -98,6 +98,7 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self.names = DiskNames(self.hardware)
+        self.whole: dict[int, str] = {}
         self.evaluate = Evaluator(self.hardware.facts, self.memory)
         self.flat = False
         self.apart: dict[str, tuple[str, ...]] = {}
@@ -108,7 +109,10 @@ class _Reader:
         self.parts: dict[str, tuple[str, zfs.Part]] = {}
 
     def read(self, schema: Sequence[t.Any], place: str) -> Schema:
-        entries = [entry for entry in self._entries(schema, place) if entry.id not in self.left_out]
+        entries = self._entries(schema, place)
+        self._leave_out_members(entries)
+        entries = [entry for entry in entries if entry.id not in self.left_out]
+        self._take_whole_disks(entries)
         entries = [made for entry in entries for made in self._mirrored(entry, entries)]
         # An entry whose id or type is wrong is checked like the others, so that all its mistakes are reported.
         known = [entry for entry in entries if entry.id and entry.type is not None]
@@ -130,6 +134,7 @@ class _Reader:
             whole = entry.values["cache_of"] or entry.values["log_of"]
             if whole in self.left_out:
                 self.left_out.setdefault(entry.id, f"left out because {whole} is")
+        self._leave_out_members(entries)
         entries = [entry for entry in entries if entry.id not in self.left_out]
         self.on_no_mirror = [(name, has_twins) for name, has_twins in self.on_no_mirror if name not in self.left_out]
         self._check_mounts(entries)
@@ -141,7 +146,7 @@ class _Reader:
             self.hardware.disks,
             self.hardware.drives,
             self.hardware.firmware,
-            [entry for entry in entries if entry.id and entry.type is not None],
+            [entry for entry in entries if entry.id and entry.type not in (None, SpaceType.DISK)],
             groups,
             {entry.id: choices[entry.place].allowed for entry in entries},
             {entry.id: legs[entry.place] for entry in entries},
@@ -222,6 +227,25 @@ class _Reader:
         if isinstance(value, (list, tuple)):
             return [self._evaluated(item, f"{place}[{position}]") for position, item in enumerate(value)]
         return value
+
+    def _leave_out_members(self, entries: Sequence[Entry]) -> None:
+        """Leave out what is in a vg or a thin pool that is left out."""
+        for container in (SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL):
+            for entry in entries:
+                for member in entry.values["contains"] if entry.type is container and entry.id in self.left_out else ():
+                    if isinstance(member, str):
+                        self.left_out.setdefault(member, f"its {container} is left out")
+
+    def _take_whole_disks(self, entries: Sequence[Entry]) -> None:
+        """Note the disks that are left whole for a space: no other space may use them."""
+        for entry in entries:
+            if entry.type is SpaceType.DISK and entry.id:
+                chosen = self._choice(entry).allowed
+                shared = sorted({self.whole[position] for position in chosen if position in self.whole})
+                if shared and not self.mistakes.has(f"{entry.place}.disks"):
+                    says = f"gives disks that {listed(shared)} takes whole; exclude them with disks or avoid_disks"
+                    self.mistakes.add(f"{entry.place}.disks", says)
+                self.whole |= dict.fromkeys(chosen, entry.id)
 
     def _mirrored(self, entry: Entry, entries: Sequence[Entry]) -> list[Entry]:
         """Return the array that a space becomes where a mirror is wanted and possible, for a vg the vg and the array below it."""
@@ -401,6 +425,8 @@ class _Reader:
             allowed &= self._positions(f"{place}.disks", values["disks"], self.names.positions)
         if values["avoid_disks"] is not None:
             allowed -= self._positions(f"{place}.avoid_disks", values["avoid_disks"])
+        if entry.type is not SpaceType.DISK:
+            allowed = allowed.difference(self.whole)
         if not allowed and values["optional"] and entry.id:
             self.left_out[entry.id] = "no disk of this machine is left for it"
         elif not allowed:

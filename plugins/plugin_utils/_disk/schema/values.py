@@ -42,14 +42,17 @@ _EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL exp
 _TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
 _PREP = "machines that start by PReP (POWER) are not supported"
 _UNSUPPORTED = dict.fromkeys(("prep", "prepboot", "prep_boot", "prep-boot"), _PREP)
-_EVERY = frozenset(SpaceType)
+_EVERY = frozenset(SpaceType) - {SpaceType.DISK}
+"""Types of spaces that have a size and contents; a whole disk is left as it is."""
 _MOUNTED = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.BIOS_GRUB}
 _CARRYING_FILES = _MOUNTED - {SpaceType.ZPOOL}
 _THIN = {SpaceType.THIN_POOL, SpaceType.THIN_VOLUME}
 KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     "mount": _MOUNTED,
     **dict.fromkeys(("mount_options", "fs_type", "fs_options", "fs_label"), _CARRYING_FILES),
-    **dict.fromkeys(("min_size", "max_size", "weight", "disks", "avoid_disks", "best_with_disks"), _EVERY - {SpaceType.THIN_VOLUME}),
+    "size": _EVERY,
+    **dict.fromkeys(("min_size", "max_size", "weight", "best_with_disks"), _EVERY - {SpaceType.THIN_VOLUME}),
+    **dict.fromkeys(("disks", "avoid_disks"), frozenset(SpaceType) - {SpaceType.THIN_VOLUME}),
     "none_order": _EVERY - _THIN,
     "keep_data": _EVERY - _THIN - {SpaceType.ZPOOL},
     "keep": _EVERY - _THIN - {SpaceType.ZPOOL, SpaceType.LOGICAL_VOLUME},

@@ -29,12 +29,24 @@ def sizes_by_disk(hardware: Hardware, schema: Schema, allocation: Allocation) ->
     for piece in allocation.pieces:
         if piece.size > 0:
             lists[piece.disk].append({"space_id": schema.spaces[piece.space].id, "size": piece.size})
+    whole = {space.id for space in schema.spaces if space.type is SpaceType.DISK}
     result = []
     for disk, spaces in zip(hardware.disks, lists, strict=True):
-        room = overhead.usable(disk.size) if spaces and not schema.flat else disk.size
+        has_table = spaces and not schema.flat and spaces[0]["space_id"] not in whole
+        room = overhead.usable(disk.size) if has_table else disk.size
         used = sum(space["size"] for space in spaces)
         result.append({"disk_id": disk.id, "size": disk.size, "spaces": spaces, "unallocated": room - used})
     return result
+
+
+def whole_disks(hardware: Hardware, schema: Schema) -> list[Plain]:
+    """Return `[{disk_id, device, size, space_id}]`, the disks that are left whole for spaces of the type disk."""
+    return [
+        {"disk_id": disk.id, "device": device_name(disk), "size": disk.size, "space_id": space.id}
+        for space in schema.spaces
+        if space.type is SpaceType.DISK
+        for disk in (hardware.disks[position] for position in sorted(space.allowed))
+    ]
 
 
 def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, seed: str) -> dict[str, list[Plain]]:

@@ -50,7 +50,7 @@ def partitions(hardware: Hardware, schema: Schema, allocation: Allocation, seed:
     """
     by_disk: dict[int, list[Piece]] = {}
     for piece in allocation.pieces:
-        if piece.size > 0:
+        if piece.size > 0 and schema.spaces[piece.space].type is not SpaceType.DISK:
             by_disk.setdefault(piece.disk, []).append(piece)
     return tuple(
         partition

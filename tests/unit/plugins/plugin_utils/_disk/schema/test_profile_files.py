@@ -104,6 +104,13 @@ def test_every_profile_says_why(name):
     assert len(content["why"]) >= len(spaces) / 2
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_profile_cites_what_it_follows(name):
+    cited = [word for text in profile(name)["why"].values() for word in text.split() if "https://" in word]
+    assert cited
+    assert all(word.lstrip("(").startswith("https://") for word in cited)
+
+
 @pytest.mark.parametrize(("name", "machine"), PAIRS)
 def test_plans_are_whole_and_within_bounds(name, machine):
     plan = planned(name, machine)
@@ -112,7 +119,7 @@ def test_plans_are_whole_and_within_bounds(name, machine):
         assert disk["unallocated"] >= 0
         assert sum(space["size"] for space in disk["spaces"]) + disk["unallocated"] in {disk["size"], disk["size"] - 2}
     for space in profile(name)["schema"]:
-        if space["type"] == "lv":
+        if space["type"] == "lv" and space["id"] not in {left["id"] for left in plan["left_out"]}:
             assert space["id"] in found, space["id"]
             assert found[space["id"]] >= mib(space.get("min_size", 0))
             if not str(space.get("max_size", "yaql")).startswith("yaql"):
@@ -184,7 +191,23 @@ def test_a_ceph_node_gives_every_hard_disk_to_an_osd():
 
 
 def test_a_ceph_node_of_nvme_drives_uses_them_all():
-    assert len(disks_of(planned("ceph-osd-nvme", "ceph-nvme"), "osd")) == 24
+    plan = planned("ceph-osd-nvme", "ceph-nvme")
+    whole = {disk["disk_id"] for disk in plan["whole_disks"]}
+    assert len(whole) == 22
+    volumes = {group["space_id"]: disks_of(plan, group["space_id"]) for group in plan["schema"]["vgs"] if group["space_id"] != "os"}
+    assert {len(disks) for disks in volumes.values()} == {1}
+    assert sorted(disk for disks in volumes.values() for disk in disks) == sorted({disk["disk_id"] for disk in plan["disks"]} - whole)
+
+
+@pytest.mark.parametrize("name", ["ceph-osd", "ceph-osd-nvme"])
+def test_ceph_gets_whole_disks_and_volumes_but_no_partitions(name):
+    for machine in sorted(MACHINES[name]):
+        plan = planned(name, machine)
+        with_table = {disk["disk_id"] for disk in plan["schema"]["parteds"]}
+        whole = {(disk["disk_id"], disk["space_id"]) for disk in plan["whole_disks"]} if "whole_disks" in plan else set()
+        assert whole == {(disk, space) for space in ("osd", "ceph-db") for disk in disks_of(plan, space)}
+        assert not with_table & {disk for disk, _space in whole}
+        assert whole or [volume for volume in plan["schema"]["lvs"] if volume["space_id"].startswith("osd")]
 
 
 def test_guests_lie_on_striped_mirrors_of_equal_disks():
