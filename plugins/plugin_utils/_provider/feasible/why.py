@@ -58,7 +58,8 @@ def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated
 
     exclusion = find_exclusion(request, impossible) if first is None and not have else None
     lines = list(sentences(counted, first, [], largest, have, exclusion))
-    lines[-1] = "The ledger is too large to try out what would help."
+    # Where there are no candidates, the last sentence says that no change is known to help, as if it had been tried.
+    lines = [*(lines if have else lines[:-1]), "The ledger is too large to try out what would help."]
     return {
         "says": lines,
         "first": first,

@@ -121,6 +121,16 @@ def test_why_is_told_from_counts(ledger):
     assert told["says"][-1] == "The ledger is too large to try out what would help."
 
 
+def test_few_candidates_of_a_large_ledger_are_explained_as_well(ledger):
+    def read(connection):
+        request = parse_groups({"groups": {"": vcpu(3)}}, read_known_names(connection))
+        return explain_from_indexes(Asker(connection), request, 2, truncated=False)
+
+    told = ledger.read(read)
+    assert told["first"] is None
+    assert told["says"] == ["The ledger is too large to try out what would help."]
+
+
 def test_pieces_of_sql():
     assert conjunction([]).text == "1 = 1"
     assert conjunction([Sql("a = ?", (1,)), Sql("{p}.b = ?", (2,)).of("x")]) == Sql("a = ? AND x.b = ?", (1, 2))
