@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..._common.libraries import sa
-from ..feasible.criteria import Sql, rows
+from ..candidates.requirements import Sql
+from ..feasible.criteria import rows
 from ..feasible.parts import Asker
 from ..ledger.neighbours import Roots
 from ..request.model import Request

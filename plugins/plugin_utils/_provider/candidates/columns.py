@@ -4,24 +4,21 @@
 
 """What a request asks, as columns: each is one choice of a provider, and says which providers can be chosen.
 
-A granular group is one column. The group without a suffix is one column for each of its classes, since each may come from another
-provider. Filters are also what why.py counts, so a reason is never about another rule than the search's.
+Filters are also what why.py counts, so a reason is never about another rule than the search's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....module_utils._data.words import listed
 from ..._common.libraries import np
-from ..request.model import UNSUFFIXED, Group, Preference, Request
+from ..request.model import UNSUFFIXED, Group, Request
 from .index import Index, Mask
+from .requirements import column_amounts, column_requirements, preferred, root_requirements
 
 _MOST_NAMED = 3
-
-
-_FEW = 3
 
 
 @dataclass(frozen=True)
@@ -66,25 +63,13 @@ def request_columns(index: Index, request: Request) -> list[Column]:
     return columns
 
 
-def column_amounts(group: Group, can_split: frozenset[str]) -> list[tuple[tuple[tuple[str, int], ...], bool]]:
-    """Return (amounts, may be split) of each of a group's columns."""
-    if group.suffix != UNSUFFIXED:
-        return [(group.resources, False)]
-    return [((entry,), entry[0] in can_split) for entry in group.resources]
-
-
 def column_filters(index: Index, group: Group, amounts: tuple[tuple[str, int], ...], split: bool) -> Iterator[Filter]:
     """Yield every constraint that one provider of a column must satisfy by itself."""
-    for name, amount in amounts:
-        yield _resource_filter(index, name, amount, split)
-    if group.suffix != UNSUFFIXED or (len(group.resources) == 1 and not split):
-        for choice in group.required:
-            yield _same("required", f"trait {' or '.join(sorted(choice))}", index.any_trait(choice))
-    if group.forbidden:
-        yield _same("forbidden", f"not trait {', '.join(sorted(group.forbidden))}", ~index.any_trait(group.forbidden))
-    yield from _aggregate_filters(index, group)
+    for asked in column_requirements(group, amounts, split=split):
+        yield Filter(asked.kind, asked.says, asked.own(index), asked.shared(index))
     if index.drained.any():
-        yield _same("drained", f"not drained ({_drains(index)})", ~index.drained)
+        drains = listed(sorted({provider.drained for provider in index.providers if provider.drained}), _MOST_NAMED)
+        yield Filter("drained", f"not drained ({drains})", ~index.drained, ~index.drained)
     if group.in_tree is not None:
         tree = index.tree_mask(group.in_tree)
         shared = np.zeros(index.size, dtype=bool) if group.suffix == UNSUFFIXED else tree
@@ -99,34 +84,12 @@ def required_together(group: Group, columns: list[Column]) -> tuple[frozenset[st
 
 def root_filters(index: Index, request: Request) -> Iterator[tuple[str, str, Mask]]:
     """Yield (kind, what it says, where it holds by tree) of each constraint on the root of a candidate's tree."""
-    roots = index.tree_start
-    for trait in sorted(request.root_required):
-        yield "root_required", f"root has trait {trait}", index.any_trait([trait])[roots]
-    if request.root_forbidden:
-        yield (
-            "root_forbidden",
-            f"root does not have trait {', '.join(sorted(request.root_forbidden))}",
-            ~index.any_trait(request.root_forbidden)[roots],
-        )
-    for choice in request.root_member_of:
-        yield "root_member_of", f"root is in aggregate {' or '.join(sorted(choice))}", index.any_aggregate(choice)[roots]
-    if request.root_not_member_of:
-        names = ", ".join(sorted(request.root_not_member_of))
-        yield "root_member_of", f"root is not in aggregate {names}", ~index.any_aggregate(request.root_not_member_of)[roots]
-    unsuffixed = request.group(UNSUFFIXED)
-    if unsuffixed is not None and unsuffixed.not_member_of:
-        names = ", ".join(sorted(unsuffixed.not_member_of))
-        yield "not_member_of", f"root is not in aggregate {names}", ~index.any_aggregate(unsuffixed.not_member_of)[roots]
+    for asked in root_requirements(request):
+        yield asked.kind, asked.says, asked.own(index)[index.tree_start]
     if request.roots is not None:
         yield "with", f"root is that of {listed(request.near, _MOST_NAMED)}", _root_among(index, request.roots)
     if request.other_roots:
         yield "not_with", f"root is not that of {listed(request.away, _MOST_NAMED)}", ~_root_among(index, request.other_roots)
-
-
-def preference_mask(index: Index, preference: Preference) -> Mask:
-    """Return where a provider has what is preferred."""
-    having = index.any_trait if preference.kind == "trait" else index.any_aggregate
-    return having([preference.name])
 
 
 def trees_with(index: Index, own: Mask, shared: Mask) -> Mask:
@@ -155,38 +118,10 @@ def feasible_trees(index: Index, request: Request, columns: list[Column]) -> Mas
         own = np.logical_or.reduce([column.own for column in columns])
         shared = np.logical_or.reduce([column.shared for column in columns])
         for preference in request.met:
-            has = preference_mask(index, preference)
+            has = preferred(preference).own(index)
             feasible &= trees_with(index, own & has, shared & has) | has[index.tree_start]
     return feasible
 
 
 def _root_among(index: Index, roots: frozenset[str]) -> Mask:
     return np.array([index.uuids[start] in roots for start in index.starts], dtype=bool)
-
-
-def _resource_filter(index: Index, name: str, amount: int, split: bool) -> Filter:
-    table = index.classes.get(name)
-    if table is None:
-        return _same("resources", f"{amount} {name}", np.zeros(index.size, dtype=bool))
-    if split:
-        return _same("resources", f"a part of {amount} {name}", index.mask(table.positions[table.min_unit <= table.most]))
-    return _same("resources", f"{amount} {name}", index.mask(table.fits(amount)))
-
-
-def _aggregate_filters(index: Index, group: Group) -> Iterator[Filter]:
-    widen: Callable[[Mask], Mask] = (lambda mask: mask | mask[index.root]) if group.suffix == UNSUFFIXED else (lambda mask: mask)
-    for choice in group.member_of:
-        inside = index.any_aggregate(choice)
-        yield Filter("member_of", f"in aggregate {' or '.join(sorted(choice))}", widen(inside), inside)
-    if group.not_member_of:
-        inside = index.any_aggregate(group.not_member_of)
-        yield Filter("not_member_of", f"not in aggregate {', '.join(sorted(group.not_member_of))}", ~widen(inside), ~inside)
-
-
-def _drains(index: Index) -> str:
-    """Return the first drained providers, in words."""
-    return listed(sorted({provider.drained for provider in index.providers if provider.drained}), _FEW)
-
-
-def _same(kind: str, says: str, holds: Mask) -> Filter:
-    return Filter(kind, says, holds, holds)

@@ -20,11 +20,12 @@ from itertools import islice, repeat
 
 from ..._common.libraries import np
 from ..request.model import UNSUFFIXED, Request
-from .columns import Column, preference_mask
+from .columns import Column
 from .constraints import Positions
 from .index import Index
 from .levels import Levels, Rank, interchange_key, make_levels, mean_depth
 from .order import joined, option_key, ordered_trees
+from .requirements import preferred
 from .search import Budget, BudgetSpent, Choice, tree_choices
 from .write import Candidate, candidate_writer, choice_loads
 
@@ -137,7 +138,7 @@ def _preferences(index: Index, request: Request) -> list[tuple[bytes, bool]]:
     """Return where each preference is met, and whether it is to be; nothing where that does not matter."""
     if request.met is None:
         return []
-    return [(preference_mask(index, preference).tobytes(), preference in request.met) for preference in request.prefer]
+    return [(preferred(preference).own(index).tobytes(), preference in request.met) for preference in request.prefer]
 
 
 def _meeting(choices: Iterator[Choice], root: int, wanted: Sequence[tuple[bytes, bool]], budget: Budget) -> Iterator[Choice]:

@@ -20,6 +20,7 @@ from operator import itemgetter
 from ..._common.libraries import np, npt
 from ..world.model import World
 from ..world.names import SHARING_TRAIT, KnownNames, aggregate_uuid, known_names
+from ..world.pieces import allows_piece
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -91,11 +92,8 @@ class ClassTable:
         return dict(zip(self.positions.tolist(), zip(self.used.tolist(), self.capacity.tolist(), strict=True), strict=True))
 
     def allows_piece(self, amount: int) -> Mask:
-        """Where min_unit, max_unit and step_size allow one consumer exactly this amount (seed 002), row by row."""
-        allowed = (self.min_unit <= amount) & (amount <= self.max_unit)
-        if self.has_steps:
-            allowed &= (self.min_unit == amount) | (amount % self.step_size == 0)
-        return allowed
+        """Where one consumer may have exactly this amount, row by row."""
+        return allows_piece(amount, self.min_unit, self.max_unit, self.step_size if self.has_steps else 1)
 
     def fits(self, amount: int) -> Integers:
         """Return the positions that can give this amount now."""

@@ -18,10 +18,11 @@ from ....module_utils._data.words import listed
 from ..._common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
 from .alike import canonical
-from .columns import Filter, column_amounts, column_filters, request_columns, required_together, root_filters, trees_with
+from .columns import Filter, column_filters, request_columns, required_together, root_filters, trees_with
 from .exclusion import Exclusion, find_exclusion
 from .find import SearchOptions, find_candidates
 from .index import Index, Mask
+from .requirements import column_amounts
 
 
 @dataclass(frozen=True)
@@ -300,7 +301,7 @@ def _count_column(index: Index, group: Group, amounts: tuple[tuple[str, int], ..
 def _steps(index: Index, group: Group, amounts: tuple[tuple[str, int], ...], split: bool) -> Iterator[Filter]:
     steps = [step for name, amount in amounts for step in resource_steps(index, name, amount, split)]
     yield from (step for step in steps if step.kind != "room")
-    yield from (found for found in column_filters(index, group, amounts, split) if found.kind != "resources")
+    yield from (found for found in column_filters(index, group, amounts, split) if found.kind != "room")
     # Last: what nobody has is another reason than what others use.
     yield from (step for step in steps if step.kind == "room")
 

@@ -17,22 +17,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..._common.libraries import sa
-from ..candidates.columns import column_amounts
+from ..candidates.requirements import Requirement, Sql, column_amounts, column_requirements, preferred, required_trait, root_requirements
 from ..ledger.statements import select_rows
-from ..request.model import UNSUFFIXED, Group, Preference, Request
-from ..world.names import aggregate_uuid
-
-
-@dataclass(frozen=True)
-class Sql:
-    """A piece of SQL and the values of its question marks."""
-
-    text: str
-    values: tuple[t.Any, ...] = ()
-
-    def of(self, alias: str) -> Sql:
-        """Return it about a table with this alias."""
-        return Sql(self.text.replace("{p}", alias), self.values)
+from ..request.model import UNSUFFIXED, Group, Request
 
 
 @dataclass(frozen=True)
@@ -124,19 +111,16 @@ def make_criteria(
     numbers = numbers or {}
     shares = frozenset(sharing)
     wanted = [criterion for group in request.groups for criterion in _of_group(request, group, trees, shares)]
-    roots = [_with_trait([trait], "root_required", "root has ") for trait in sorted(request.root_required)]
-    roots += [_in_aggregate(choice, "root_member_of", "root is ") for choice in request.root_member_of]
+    roots = list(root_requirements(request))
     at_root = (Sql("{p}.provider_id = {p}.root_id"),)
-    preferred = (Criterion((_preferred(preference),)) for preference in sorted(request.met or (), key=_by_name))
-    unsuffixed = request.group(UNSUFFIXED)
-    excluded = request.root_not_member_of | (unsuffixed.not_member_of if unsuffixed else frozenset())
-    unwanted = [
-        *([_with_trait(request.root_forbidden, "root_forbidden", "root has not ")] if request.root_forbidden else []),
-        *([_in_aggregate(excluded, "root_member_of", "root is not ")] if excluded else []),
-    ]
+    wishes = sorted(request.met or (), key=lambda preference: (preference.kind, preference.name))
     return Criteria(
-        (*(Criterion((atom,), at_root, None) for atom in roots), *preferred, *_several(request, wanted)),
-        tuple(unwanted),
+        (
+            *(Criterion((_atom(asked),), at_root, None) for asked in roots if not asked.forbidden),
+            *(Criterion((_atom(preferred(wish)),)) for wish in wishes),
+            *_several(request, wanted),
+        ),
+        tuple(_atom(asked) for asked in roots if asked.forbidden),
         frozenset(kept.values()),
         None if request.roots is None else frozenset(numbers[uuid] for uuid in request.roots & numbers.keys()),
         frozenset(numbers[uuid] for uuid in request.other_roots & numbers.keys()),
@@ -155,15 +139,11 @@ def condition_on_provider(group: Group, tree: int | None, kept: frozenset[int] =
 
     `tree` is the root of the tree that in_tree names, None for any. `kept` are the providers that may have more room than their rows say.
     """
-    atoms = [_with_room(name, amount, kept, split=False) for name, amount in group.resources]
-    atoms += [_with_trait(choice, "required") for choice in group.required]
-    atoms += [_in_aggregate(choice, "member_of") for choice in group.member_of]
-    parts = [_has(atom.table, "{p}", atom.relaxed) for atom in atoms]
-    if group.forbidden:
-        parts.append(_has_not("provider_traits", _one_of("trait", group.forbidden), "{p}.provider_id"))
-    if group.not_member_of:
-        outside = _one_of("aggregate", map(aggregate_uuid, group.not_member_of))
-        parts.append(_has_not("provider_aggregates", outside, "{p}.provider_id"))
+    alone = replace(group, suffix=group.suffix or "alone")
+    parts = [
+        _on_provider(asked) if asked.forbidden else _has(asked.what.table, "{p}", _atom(asked, kept).relaxed)
+        for asked in column_requirements(alone, group.resources, split=False)
+    ]
     if tree is not None:
         parts.append(Sql(f"{{p}}.root_id = {tree}"))
     return conjunction(parts)
@@ -172,33 +152,18 @@ def condition_on_provider(group: Group, tree: int | None, kept: frozenset[int] =
 def _of_group(request: Request, group: Group, trees: Mapping[str, int], kept: frozenset[int]) -> Iterator[tuple[Group, Criterion]]:
     columns = column_amounts(group, request.can_split)
     unsuffixed = group.suffix == UNSUFFIXED
-    each = not unsuffixed or (len(columns) == 1 and not columns[0][1])
-    traits = [_with_trait(choice, "required") for choice in group.required]
     tree = None if group.in_tree is None else trees.get(group.in_tree, 0)
     for amounts, split in columns:
-        atoms = [_with_room(name, amount, kept, split=split) for name, amount in amounts]
-        atoms += traits if each else []
-        own, shared = [], []
-        if group.forbidden:
-            own.append(_has_not("provider_traits", _one_of("trait", group.forbidden), "{p}.provider_id"))
-            shared.append(own[-1])
-        for choice in group.member_of:
-            if unsuffixed:
-                inside = _one_of("aggregate", map(aggregate_uuid, choice))
-                own.append(_is_in(inside, "{p}.provider_id, {p}.root_id"))
-                shared.append(_is_in(inside, "{p}.provider_id"))
-            else:
-                atoms.append(_in_aggregate(choice, "member_of"))
-        if group.not_member_of:
-            outside = _one_of("aggregate", map(aggregate_uuid, group.not_member_of))
-            own.append(_has_not("provider_aggregates", outside, "{p}.provider_id, {p}.root_id" if unsuffixed else "{p}.provider_id"))
-            shared.append(_has_not("provider_aggregates", outside, "{p}.provider_id"))
+        asked = list(column_requirements(group, amounts, split=split))
+        atoms = tuple(_atom(one, kept) for one in asked if not one.forbidden and not one.root_counts)
+        others = [one for one in asked if one.forbidden or one.root_counts]
         if atoms:
+            own, shared = (tuple(_on_provider(one, with_root=one.root_counts and here) for one in others) for here in (True, False))
             none_shared = unsuffixed and tree is not None
-            yield group, Criterion(tuple(atoms), tuple(own), None if none_shared else tuple(shared), tree=tree)
-    if not each:
-        for atom in traits:
-            yield group, Criterion((atom,))
+            yield group, Criterion(atoms, own, None if none_shared else shared, tree=tree)
+    if unsuffixed and (len(columns) != 1 or columns[0][1]):
+        for choice in group.required:
+            yield group, Criterion((_atom(required_trait(choice)),))
 
 
 def _several(request: Request, wanted: Sequence[tuple[Group, Criterion]]) -> Iterator[Criterion]:
@@ -213,40 +178,8 @@ def _several(request: Request, wanted: Sequence[tuple[Group, Criterion]]) -> Ite
         yield replace(criterion, least=max(1, isolated), total=0 if isolated else total)
 
 
-def _with_room(name: str, amount: int, kept: frozenset[int], *, split: bool) -> Atom:
-    label = f"has a piece of {name} free" if split else f"has {amount} {name} free at once (min_unit, max_unit, step_size)"
-    return Atom("inventories", _room(name, amount, split=split), "room", label, kept)
-
-
-def _with_trait(choice: Iterable[str], kind: str, verb: str = "") -> Atom:
-    return Atom("provider_traits", _one_of("trait", choice), kind, f"{verb}trait {' or '.join(sorted(choice))}")
-
-
-def _by_name(preference: Preference) -> tuple[str, str]:
-    return preference.kind, preference.name
-
-
-def _preferred(preference: Preference) -> Atom:
-    having = _with_trait if preference.kind == "trait" else _in_aggregate
-    return having([preference.name], "prefer")
-
-
-def _in_aggregate(choice: Iterable[str], kind: str, verb: str = "") -> Atom:
-    says = _one_of("aggregate", map(aggregate_uuid, choice))
-    return Atom("provider_aggregates", says, kind, f"{verb}in aggregate {' or '.join(sorted(choice))}")
-
-
-def _room(name: str, amount: int, *, split: bool) -> Sql:
-    of_class = "{p}.resource_class = ? AND "
-    if split:
-        return Sql(of_class + "{p}.most >= 1 AND {p}.min_unit <= {p}.most", (name,))
-    piece = "{p}.min_unit <= ? AND ({p}.min_unit = ? OR ? % {p}.step_size = 0)"
-    return Sql(of_class + "{p}.most >= ? AND " + piece, (name, *[amount] * 4))
-
-
-def _one_of(column: str, names: Iterable[str]) -> Sql:
-    values = tuple(sorted(names))
-    return Sql(f"{{p}}.{column} IN ({', '.join('?' * len(values))})", values)
+def _atom(asked: Requirement, kept: frozenset[int] = frozenset()) -> Atom:
+    return Atom(asked.what.table, asked.what.sql(), asked.kind, asked.says, kept if asked.kind == "room" else frozenset())
 
 
 def _has(table: str, alias: str, says: Sql) -> Sql:
@@ -255,11 +188,8 @@ def _has(table: str, alias: str, says: Sql) -> Sql:
     return Sql(f"EXISTS (SELECT 1 FROM {table} {inner} WHERE {inner}.provider_id = {alias}.provider_id AND {found.text})", found.values)
 
 
-def _has_not(table: str, says: Sql, providers: str) -> Sql:
-    found = says.of("n")
-    return Sql(f"NOT EXISTS (SELECT 1 FROM {table} n WHERE n.provider_id IN ({providers}) AND {found.text})", found.values)
-
-
-def _is_in(says: Sql, providers: str) -> Sql:
-    found = says.of("m")
-    return Sql(f"EXISTS (SELECT 1 FROM provider_aggregates m WHERE m.provider_id IN ({providers}) AND {found.text})", found.values)
+def _on_provider(asked: Requirement, *, with_root: bool = False) -> Sql:
+    """Return the condition that a provider, a row `{p}`, or with it the root of its tree, has what is asked for, or has it not."""
+    found, providers = asked.what.sql().of("n"), "{p}.provider_id, {p}.root_id" if with_root else "{p}.provider_id"
+    exists = "NOT EXISTS" if asked.forbidden else "EXISTS"
+    return Sql(f"{exists} (SELECT 1 FROM {asked.what.table} n WHERE n.provider_id IN ({providers}) AND {found.text})", found.values)

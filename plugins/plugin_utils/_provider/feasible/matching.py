@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..._common.libraries import sa
+from ..candidates.requirements import Sql
 from ..ledger.expired import Key, expired_amounts
 from ..ledger.read import StoredInventory, read_guarded, read_numbers
 from ..request.model import Group
-from .criteria import Sql, condition_on_provider, rows
+from .criteria import condition_on_provider, rows
 
 _PROVIDERS = "SELECT p.provider_id FROM (SELECT id AS provider_id, root_id FROM resource_providers) p"
 

@@ -16,12 +16,13 @@ from functools import cached_property, partial
 from ..._common.libraries import sa
 from ..candidates.find import Answer, Part, SearchOptions, find_in_parts
 from ..candidates.index import Member, Rows, Stock, index_rows
+from ..candidates.requirements import Sql
 from ..ledger.clock import read_now, sql_now
 from ..ledger.expired import expired_amounts
 from ..ledger.read import Holding, read_names_had, read_numbers, read_shared_roots
 from ..request.model import Request
 from ..world.names import SHARING_TRAIT
-from .criteria import Sql, make_criteria, numbers_in, rows
+from .criteria import make_criteria, numbers_in, rows
 from .roots import Counts, Finder
 
 _FIRST_TREES, _MOST_TREES = 8, 1024

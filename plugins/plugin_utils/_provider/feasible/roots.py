@@ -19,7 +19,8 @@ from itertools import product
 
 from ..._common.libraries import np, npt, sa
 from ..candidates.order import share_order
-from .criteria import Atom, Criteria, Criterion, Sql, conjunction, numbers_in, rows
+from ..candidates.requirements import Sql
+from .criteria import Atom, Criteria, Criterion, conjunction, numbers_in, rows
 
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096
 _WALKED_AT_LEAST = 256

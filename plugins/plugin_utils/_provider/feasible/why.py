@@ -18,9 +18,10 @@ from dataclasses import replace
 from ..._common.libraries import sa
 from ..candidates.exclusion import find_exclusion
 from ..candidates.find import SearchOptions
+from ..candidates.requirements import Sql
 from ..candidates.why import TRIAL_BUDGET, sentences
 from ..request.model import Request
-from .criteria import Criterion, Sql, criteria_of_groups, make_criteria, rows
+from .criteria import Criterion, criteria_of_groups, make_criteria, rows
 from .parts import Asker
 from .roots import Finder
 

@@ -17,6 +17,7 @@ from functools import cache, partial
 
 from ..._common.libraries import sa
 from ..world.names import canonical_uuid, consumer_uuid
+from ..world.pieces import sql_allows_piece
 from ..world.times import NEVER
 from .claims import Claim, Claimed, apply_plan, plan_claims, refuse_outdated
 from .clock import sql_now
@@ -165,7 +166,7 @@ def _whole(parts: int, now: str) -> Statement:
         ), asked (class, amount) AS (VALUES {pieces}), counted AS (
             UPDATE inventories i SET used = i.used + asked.amount FROM raised, asked
             WHERE i.provider_id = raised.id AND i.resource_class = asked.class
-            AND {_gives(inventories.alias("i").c, sa.literal_column("asked.amount", sa.BigInteger))}
+            AND {_gives("i", "asked.amount")}
             RETURNING i.provider_id, i.resource_class, asked.amount
         ), taken AS (
             INSERT INTO allocations (consumer_id, provider_id, resource_class, used, since)
@@ -179,7 +180,10 @@ def _whole(parts: int, now: str) -> Statement:
 def _counting(parts: int) -> Statement:
     keys = [inventories.c.resource_class == sa.bindparam(f"name{position}") for position in range(parts)]
     amounts = [sa.bindparam(f"amount{position}", type_=sa.BigInteger) for position in range(parts)]
-    fits = [sa.and_(key, _gives(inventories.c, amount)) for key, amount in zip(keys, amounts, strict=True)]
+    fits = [
+        sa.and_(key, sa.text(_gives("inventories", f":amount{position}")).bindparams(amount))
+        for position, (key, amount) in enumerate(zip(keys, amounts, strict=True))
+    ]
     more = amounts[0] if parts == 1 else sa.case(*zip(keys, amounts, strict=True))
     chosen = sa.and_(inventories.c.provider_id == sa.bindparam("provider"), sa.or_(*fits))
     return Statement(sa.update(inventories).where(chosen).values(used=inventories.c.used + more))
@@ -200,7 +204,6 @@ def _taking(parts: int) -> Statement:
     return Statement(sa.insert(allocations).values(rows))
 
 
-def _gives(of: sa.ColumnCollection[str, sa.Column[t.Any]], amount: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Return the condition that an inventory has this amount free, and gives it in one piece: that of Inventory.allows_piece."""
-    stepped = sa.or_(of.min_unit == amount, amount % of.step_size == sa.literal_column("0"))
-    return sa.and_(of.used + amount <= of.capacity, amount.between(of.min_unit, of.max_unit), stepped)
+def _gives(of: str, amount: str) -> str:
+    """Return the condition that the inventory `of` has this amount free, and gives it in one piece."""
+    return f"{of}.used + {amount} <= {of}.capacity AND {amount} <= {of}.max_unit AND {sql_allows_piece(of, amount)}"

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .names import KnownNames, known_names
+from .pieces import allows_piece
 from .times import Drain, describe_drain
 
 LARGEST_AMOUNT = 2**31 - 1
@@ -46,8 +47,8 @@ class Inventory:
         return int(max(-LARGEST_CAPACITY, min(amount, LARGEST_CAPACITY)))
 
     def allows_piece(self, amount: int) -> bool:
-        """Whether one consumer may have exactly `amount`: from min_unit to max_unit, and min_unit or a multiple of step_size (seed 002)."""
-        return self.min_unit <= amount <= self.max_unit and (amount == self.min_unit or amount % self.step_size == 0)
+        """Whether one consumer may have exactly `amount`."""
+        return allows_piece(amount, self.min_unit, self.max_unit, self.step_size)
 
 
 @dataclass(frozen=True, slots=True)

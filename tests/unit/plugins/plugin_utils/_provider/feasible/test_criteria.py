@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.find import SearchOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.requirements import Sql
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible.criteria import (
-    Sql,
     conjunction,
     make_criteria,
     numbers_in,
