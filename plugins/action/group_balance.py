@@ -20,6 +20,7 @@ from ..plugin_utils._group.arguments import (
     ONLY_ARGUMENTS,
     PARALLEL_ARGUMENTS,
     SCORE_ARGUMENTS,
+    TOLERANCE_ARGUMENTS,
 )
 from ..plugin_utils._group.tasks.balance import run_balance
 from ..plugin_utils._group.tasks.storages import run_storages
@@ -30,6 +31,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **TOLERANCE_ARGUMENTS,
         **ONLY_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **BALANCING_ARGUMENTS,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.parallel import Resources
-from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, PARALLEL_ARGUMENTS, TOLERANCE_ARGUMENTS
 from ..plugin_utils._group.tasks.capacity import run_capacity
 from ..plugin_utils._group.tasks.parallel import in_parallel
 
@@ -22,6 +22,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **TOLERANCE_ARGUMENTS,
         **PARALLEL_ARGUMENTS,
         "spec": {"type": "dict"},
         "tiered": {"type": "bool", "default": False},

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, TOLERANCE_ARGUMENTS
 from ..plugin_utils._group.metrics.score import ScoreMode
 from ..plugin_utils._group.sources.inline import write_inline
 from ..plugin_utils._group.sources.text import write_text
@@ -23,6 +23,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **TOLERANCE_ARGUMENTS,
         "export": {"type": "list", "elements": "str", "choices": ["cluster", "ganeti_text"], "default": []},
         "score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"},
     }

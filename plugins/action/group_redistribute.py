@@ -12,7 +12,14 @@ from collections.abc import Mapping
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.parallel import Resources
-from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, ONLY_ARGUMENTS, PARALLEL_ARGUMENTS, SCORE_ARGUMENTS
+from ..plugin_utils._group.arguments import (
+    CLUSTER_ARGUMENTS,
+    CLUSTER_CONSTRAINTS,
+    ONLY_ARGUMENTS,
+    PARALLEL_ARGUMENTS,
+    SCORE_ARGUMENTS,
+    TOLERANCE_ARGUMENTS,
+)
 from ..plugin_utils._group.tasks.parallel import in_parallel
 from ..plugin_utils._group.tasks.redistribute import run_redistribute
 
@@ -22,6 +29,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **TOLERANCE_ARGUMENTS,
         **ONLY_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **PARALLEL_ARGUMENTS,

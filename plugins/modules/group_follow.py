@@ -26,6 +26,7 @@ description:
   - Moves never go back and forth. After each plan there are fewer problems than before, or as many with a better score.
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.tolerant
   - bareon.allocator.cluster.only
   - bareon.allocator.scored
   - bareon.allocator.balancing

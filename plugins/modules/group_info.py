@@ -21,6 +21,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.tolerant
   - bareon.allocator.attributes.reads
   - bareon.allocator.attributes.controller
 options:
@@ -162,6 +163,10 @@ health:
     gn1_fail:
       description: Nodes whose instances on shared storage could not all restart elsewhere.
       type: int
+    tolerance:
+      description: Sets of nodes, counted by the first of each, whose instances find no place when they fail together as O(tolerate) says.
+      type: int
+      returned: when there are any
     rules:
       description: Nodes where a rule is broken.
       type: int
@@ -210,6 +215,31 @@ groups:
     capacity:
       description: C(total) and C(free) of C(memory) and C(disk) in MiB, and of C(cpus), which are virtual CPUs that the policy allows.
       type: dict
+    failures:
+      description:
+        - What happens when nodes fail together as O(tolerate) says, the worst 20 sets first. Without O(tolerate) the domains of Ganeti's
+          location tags (C(htools:nlocation:NAME)) are reported.
+      type: list
+      elements: dict
+      contains:
+        nodes:
+          description: The nodes.
+          type: list
+          elements: str
+        short:
+          description: MiB of their instances that find no place, on shared storage or for lack of memory on secondaries.
+          type: int
+        stranded:
+          description: The instances on shared storage among them.
+          type: list
+          elements: str
+        lost:
+          description: Mirrored instances both of whose nodes are among the nodes.
+          type: list
+          elements: str
+        proven:
+          description: Whether it is proven that no less would be stranded.
+          type: bool
     shared:
       description: For each storage pool that instances of the group share, what the worst failure of a node would do.
       type: list
@@ -339,8 +369,8 @@ problems:
   contains:
     kind:
       description: >-
-        One of V(unreachable), V(offline_primary), V(offline_secondary), V(n1), V(shared_n1), V(tags), V(rule), V(hardware), V(policy),
-        V(pool), V(cpus), V(spindle_use), V(memory), V(split), V(missing_memory), V(missing_disk).
+        One of V(unreachable), V(offline_primary), V(offline_secondary), V(n1), V(shared_n1), V(tolerance), V(tags), V(rule), V(hardware),
+        V(policy), V(pool), V(cpus), V(spindle_use), V(memory), V(split), V(missing_memory), V(missing_disk).
       type: str
     group:
       description: Group it is in.

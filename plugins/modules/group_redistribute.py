@@ -23,6 +23,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.tolerant
   - bareon.allocator.cluster.only
   - bareon.allocator.attributes.reads
   - bareon.allocator.attributes.controller

@@ -13,14 +13,19 @@ from collections.abc import Callable, Mapping
 from .._common.libraries import refuse_missing
 from .._group.arguments import SourceType
 from .._group.cluster.only import restrict_to
+from .._group.cluster.tolerate import with_tolerance
 from .._group.sources.load import check_source, load_cluster
 from .._group.sources.loaded import Loaded
 
 
 def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
-    """Return what load_cluster returns, or the cluster in a ledger, where only `only` moves. Raises InputError and Unavailable."""
+    """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable.
+
+    Only `only` moves there, and `tolerate` may fail at once.
+    """
     loaded = _load(arguments, resolve)
-    return dataclasses.replace(loaded, cluster=restrict_to(loaded.cluster, arguments.get("only")))
+    movable = restrict_to(loaded.cluster, arguments.get("only"))
+    return dataclasses.replace(loaded, cluster=with_tolerance(movable, arguments.get("tolerate")))
 
 
 def _load(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:

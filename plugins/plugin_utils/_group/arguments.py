@@ -61,6 +61,14 @@ SCORE_ARGUMENTS: Mapping[str, t.Any] = {"score": {"type": "str", "choices": ["ht
 ONLY_ARGUMENTS: Mapping[str, t.Any] = {
     "only": {"type": "dict", "options": {key: {"type": "list", "elements": "str"} for key in ("instances", "tags", "pools")}},
 }
+TOLERANCE_ARGUMENTS: Mapping[str, t.Any] = {
+    "tolerate": {
+        "type": "dict",
+        "options": {"nodes": {"type": "int"}, "percent": {"type": "float"}, "domain": {"type": "str"}},
+        "mutually_exclusive": [("nodes", "percent", "domain")],
+        "required_one_of": [("nodes", "percent", "domain")],
+    },
+}
 PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {
     "workers": {"type": "int", "default": 0},
     "scheduler": {"type": "str"},

@@ -71,7 +71,7 @@ def _plan_balanced(
     """Return a plan that keeps all limits in every order that it allows."""
     found = balance(state, assignment.group, options, seconds, watch)
     targets = {instance: found.state.place_of(instance) for instance in found.order}
-    reserves = {assignment.group: found.reserve} if found.reserve is not None and len(found.reserve.instances) else {}
+    reserves = {assignment.group: found.reserve} if found.reserve is not None and found.reserve.matters else {}
     guard = Guard.at_every_step(state, reserves).or_as_in(found.state)
     budget = Budget(options.prices.most_data, options.prices.most_moves)
     way = order(state, targets, guard, budget)

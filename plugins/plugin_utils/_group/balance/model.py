@@ -43,10 +43,10 @@ class BalanceOptions:
 
 @dataclass(frozen=True)
 class Refused:
-    """An instance did not go to a node, as the failure of a node would have stranded `more` MiB in addition on shared storage."""
+    """An instance did not go to a node, as the failure of nodes would have stranded `more` MiB in addition on shared storage."""
 
     target: int
-    failing: int
+    failing: tuple[int, ...]
     more: float
 
 

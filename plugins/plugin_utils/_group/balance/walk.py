@@ -9,7 +9,6 @@ Every other kind of step (first_things, sets, chains) goes on from where the wal
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
@@ -122,7 +121,10 @@ class Walk:
 
     def stranded(self) -> float:
         """Return MiB on shared storage that the failures of all nodes would strand, each by itself; 0 if N+1 is ignored."""
-        return 0.0 if self.reserve is None else float(SharedReserve.of(self.state, self._group).allowed.sum())
+        if self.reserve is None:
+            return 0.0
+        now = SharedReserve.of(self.state, self._group)
+        return float(now.allowed.sum() + now.sets.allowed.sum())
 
     def down(self) -> list[int]:
         """Return the instances that may move and whose primary does not answer; forthcoming ones are not down where moves are scarce."""
@@ -138,8 +140,7 @@ class Walk:
         own, apart = (MoveEvaluator(self.state, self.scorer, rule, self.options.moves) for rule in rules)
         self.evaluator, self.apart = own, apart if self.sets else own
         if self.reserve is not None:
-            now = SharedReserve.of(self.state, self._group)
-            self.reserve = dataclasses.replace(self.reserve, allowed=np.maximum(self.reserve.allowed, now.allowed))
+            self.reserve = self.reserve.at_most(SharedReserve.of(self.state, self._group))
 
     def keeps_n1(self, move: Move | None = None) -> bool:
         """Return whether no failure strands more than it may; if it does and a move alone has led there, that is noted."""

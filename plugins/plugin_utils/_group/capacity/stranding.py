@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from ..._common.highs import Effort
 from ..._common.libraries import np
 from ..cluster.arrays import ANYWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.failures import failures_of
 from ..cluster.model import MIRRORED_OUTSIDE, Cluster, Instance
 from ..cluster.moves import Place
 from ..cluster.state import ClusterState
 from ..metrics.redundancy import failure_strands_more
-from ..metrics.shared_redundancy import stranded_memory
+from ..metrics.shared_redundancy import Stranded, stranded_memory
 
 PROOFS = 20_000
 """The effort of all exact proofs of one count: what it does not reach counts as stranded."""
@@ -39,9 +40,9 @@ class Copy:
 
 @dataclass(frozen=True)
 class Failures:
-    """What failures may strand in MiB, by group and failing node."""
+    """What failures may strand in MiB, by group."""
 
-    allowed: Mapping[int, Mapping[int, float]]
+    allowed: Mapping[int, Stranded]
     effort: Effort
 
     @classmethod
@@ -53,10 +54,10 @@ class Failures:
         """Return whether the failure of any node strands more than it may; what is not disproved within the effort counts so."""
         return any(self._strand(state, group, allowed) for group, allowed in self.allowed.items())
 
-    def _strand(self, state: ClusterState, group: int, allowed: Mapping[int, float]) -> bool:
+    def _strand(self, state: ClusterState, group: int, allowed: Stranded) -> bool:
         nodes = state.group_nodes(group)
         nodes = nodes[~state.offline[nodes]]
-        most = np.array([allowed.get(node, 0.0) for node in nodes.tolist()])
+        most = np.array([allowed.get((node,), 0.0) for node in nodes.tolist()])
         load, largest = _loads(state, nodes)
         room = _room(state, nodes)
         spare = room.sum(axis=0) + most - load
@@ -65,7 +66,9 @@ class Failures:
         doubtful = (load > 0) & ~self._sure(state, nodes, load, np.maximum(room - largest, 0.0).sum(axis=0))
         # Where least is left it fails first.
         order = np.flatnonzero(doubtful)[np.argsort(spare[doubtful], kind="stable")]
-        return any(failure_strands_more(state, int(nodes[row]), float(most[row]), self.effort) for row in order)
+        asked: list[tuple[tuple[int, ...], float]] = [((int(nodes[row]),), float(most[row])) for row in order]
+        asked += [(failing, allowed.get(failing, 0.0)) for failing in failures_of(state, group)]
+        return any(failure_strands_more(state, failing, least, self.effort) for failing, least in asked)
 
     @staticmethod
     def _sure(state: ClusterState, nodes: Integers, load: Floats, placed: Floats) -> Booleans:
@@ -124,6 +127,8 @@ def holding(cluster: Cluster, groups: Sequence[int], copies: Sequence[Copy]) -> 
 
 def shares_storage(cluster: Cluster, group: str, copies: Sequence[Copy]) -> bool:
     """Return whether anything in a group, or the copies, would restart elsewhere when its node fails."""
+    if cluster.tolerate is not None:
+        return True
     members = {node.name for node in cluster.nodes if node.group == group}
     here = [instance for instance in cluster.instances if instance.primary in members]
     return any(i.uses_memory and i.disk_template in MIRRORED_OUTSIDE for i in (*here, *(copy.instance for copy in copies[:1])))

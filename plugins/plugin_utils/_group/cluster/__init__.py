@@ -10,6 +10,7 @@ done, a `Cluster` again. Nothing here judges a placement: limits and scores are 
 In reading order: model (the words, frozen), tags (Ganeti's rules in tags), rules (instances together or apart), staying (what stays,
 whatever is planned), check (what a cluster of any source must be like), arrays (facts that stay, as arrays by position), loads (measured
 and carried loads), state (placements, and what they leave on each node), commands (steps in the words of what runs the cluster), moves
-(kinds of moves as sequences of changes, ways), changes (a state after moves). After the data model of Ganeti's htools and its design
+(kinds of moves as sequences of changes, ways), changes (a state after moves), tolerate and failures (which nodes may fail at
+once). After the data model of Ganeti's htools and its design
 "htools 2.3" (super clusters, shared storage).
 """

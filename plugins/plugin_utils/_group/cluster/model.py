@@ -211,6 +211,15 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """What may fail at once: that many nodes of a group, that part of its memory, or nodes with the same tag; one of them is given."""
+
+    nodes: int = 1
+    percent: float = 0.0
+    domain: str = ""
+
+
+@dataclass(frozen=True)
 class Group:
     """A set of nodes that fail over to each other."""
 
@@ -390,6 +399,8 @@ class Cluster:
     policy: Policy = field(default_factory=Policy)
     rules: tuple[Rule, ...] = ()
     manager: Manager = Manager.GANETI
+    tolerate: Tolerance | None = None
+    """What may fail at once beyond a node."""
     more_cpus_than_node: bool = False
     """Whether an instance may have more virtual CPUs than its node has CPUs, as htools let it."""
 

@@ -119,7 +119,7 @@ class EvacuationRoom:
             return True
         remaining = state.copy()
         remaining.drain(np.flatnonzero(~stays))
-        return all(failure_strands_more(remaining, node, float(stranded[node]), Effort(0)) for node in doubtful)
+        return all(failure_strands_more(remaining, (node,), float(stranded[node]), Effort(0)) for node in doubtful)
 
 
 ORDERS = ("largest_first", "saturation_largest_first", "smallest_last", "connected_sequential_bfs")

@@ -41,6 +41,7 @@ class ProblemKind(StrEnum):
     OFFLINE_SECONDARY = "offline_secondary"
     N1 = "n1"
     SHARED_N1 = "shared_n1"
+    TOLERANCE = "tolerance"
     TAGS = "tags"
     RULE = "rule"
     HARDWARE = "hardware"
@@ -133,12 +134,24 @@ def _reserves(state: ClusterState) -> Iterator[Problem]:
 def _shared(state: ClusterState, failures: list[NodeFailure]) -> Iterator[Problem]:
     facts = state.facts
     for failure in failures:
-        if failure.stranded:
+        if len(failure.nodes) > 1:
+            yield from _together(state, failure)
+        elif failure.stranded:
             short = sum(int(facts.instances.memory[instance]) for instance in failure.stranded)
             stranded = ", ".join(facts.instances.names[instance] for instance in failure.stranded)
             doubt = "" if failure.proven else " (the best arrangement that was found)"
             says = f"if {facts.nodes.names[failure.node]} fails, {stranded} cannot restart in its group{doubt}"
             yield _on_node(state, ProblemKind.SHARED_N1, failure.node, short, says)
+
+
+def _together(state: ClusterState, failure: NodeFailure) -> Iterator[Problem]:
+    """Yield what nodes that may fail together would strand."""
+    short = failure.short(state)
+    if short:
+        names = " and ".join(state.facts.nodes.names[node] for node in failure.nodes)
+        doubt = "" if failure.proven else " (the best arrangement that was found)"
+        says = f"if {names} fail together, {format_mib(short)} of their instances find no place in the group{doubt}"
+        yield _on_node(state, ProblemKind.TOLERANCE, failure.node, short, says)
 
 
 def _tags(state: ClusterState) -> Iterator[Problem]:
@@ -313,9 +326,10 @@ def group_health(state: ClusterState, group: int, effort: Effort | None = None) 
     offline = np.flatnonzero(np.isin(state.primary, offline_nodes) | np.isin(state.secondary, offline_nodes))
     members = set(nodes[~state.offline[nodes]].tolist())
     short = {reserve.node: reserve.short for reserve in node_reserves(state) if reserve.short and reserve.node in members}
-    memory = state.facts.instances.memory
-    failures = node_failures(state, group, effort)
-    stranded = {failure.node: int(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
+    stranded: dict[int, int] = {}
+    for failure in node_failures(state, group, effort):
+        if more := failure.short(state):
+            stranded[failure.node] = max(stranded.get(failure.node, 0), int(more))
     return Health(group, tuple(offline.tolist()), short, stranded)
 
 

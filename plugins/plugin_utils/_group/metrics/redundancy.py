@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from ..._common.highs import Effort, Program, Undecided
 from ..._common.libraries import np
 from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
+from ..cluster.failures import failures_of
 from ..cluster.model import PoolName
 from ..cluster.state import ClusterState
 from .limits import can_run
@@ -42,15 +43,28 @@ class NodeReserve:
 
 @dataclass(frozen=True)
 class NodeFailure:
-    """What happens to the instances on shared storage when `node` fails: those of `stranded` cannot restart.
+    """What happens to the instances on shared storage when nodes fail together: those of `stranded` cannot restart.
 
     `proven` says that no other arrangement would strand less memory.
     """
 
-    node: int
+    nodes: tuple[int, ...]
     instances: tuple[int, ...]
     stranded: tuple[int, ...]
     proven: bool
+    overloaded: float = 0.0
+    """MiB of mirrored instances beyond what their secondaries have; where a single node fails that is N+1's affair."""
+    lost: tuple[int, ...] = ()
+    """Mirrored instances both of whose nodes are among them."""
+
+    @property
+    def node(self) -> int:
+        """Return the first of the nodes."""
+        return self.nodes[0]
+
+    def short(self, state: ClusterState) -> float:
+        """Return the MiB that find no place."""
+        return float(state.facts.instances.memory[list(self.stranded)].sum()) + self.overloaded
 
 
 @dataclass(frozen=True)
@@ -85,26 +99,30 @@ def node_reserves(state: ClusterState) -> list[NodeReserve]:
 def node_failures(state: ClusterState, group: int, effort: Effort | None = None) -> list[NodeFailure]:
     """Return for each online node of a group that carries instances on shared storage what its failure would strand.
 
-    What the effort, by default PROOFS, does not reach is answered by best fit alone.
+    Sets of nodes that may fail together follow. What the effort, by default PROOFS, does not reach is answered by best fit alone.
     """
     effort = effort or Effort(PROOFS)
     carrying = np.zeros(len(state.offline) + 1, dtype=bool)
     carrying[state.primary[state.facts.instances.restarts]] = True
     nodes = state.group_nodes(group)
-    return [_failure(state, node, effort) for node in nodes[carrying[nodes] & ~state.offline[nodes]].tolist()]
+    singles = [(node,) for node in nodes[carrying[nodes] & ~state.offline[nodes]].tolist()]
+    return [failure_of(state, failing, effort) for failing in (*singles, *failures_of(state, group))]
 
 
-def failure_strands_more(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NO_INSTANCES) -> bool:
-    """Return whether a node's failure would strand more than `most` MiB; what the effort does not disprove counts as more.
+def failure_strands_more(
+    state: ClusterState, failing: tuple[int, ...], most: float, effort: Effort, more: Integers = _NO_INSTANCES
+) -> bool:
+    """Return whether the failure of nodes would strand more than `most` MiB; what the effort does not disprove counts as more.
 
-    `more` are instances that restart with those of the node, though they are not on it in `state`.
+    `more` are instances that restart with those of the nodes, though they are not there in `state`.
     """
-    return n1_deficit_above(state, node, most, effort, more) > 0
+    return n1_deficit_above(state, failing, most, effort, more) > 0
 
 
-def n1_deficit_above(state: ClusterState, node: int, most: float, effort: Effort, more: Integers = _NO_INSTANCES) -> float:
-    """Return the MiB beyond `most` that a node's failure would strand, as failure_strands_more judges it; 0 for none."""
-    problem = _restart(state, node, more)
+def n1_deficit_above(state: ClusterState, failing: tuple[int, ...], most: float, effort: Effort, more: Integers = _NO_INSTANCES) -> float:
+    """Return the MiB beyond `most` that the failure of nodes would strand, as failure_strands_more judges it; 0 for none."""
+    problem = _restart(state, failing, more)
+    most -= problem.overloaded
     stranded = _best_fit(problem)
     if problem.memory[stranded].sum() > most:
         stranded, _proven = _exact(problem, stranded, effort)
@@ -112,7 +130,8 @@ def n1_deficit_above(state: ClusterState, node: int, most: float, effort: Effort
 
 
 def pool_reserves(state: ClusterState, group: int, failures: list[NodeFailure]) -> list[PoolReserve]:
-    """Return N+1 of every pool that the group's instances use, from its node_failures."""
+    """Return N+1 of every pool that the group's instances use, from its node_failures; those of several nodes do not count."""
+    failures = [failure for failure in failures if len(failure.nodes) == 1]
     pool_of = state.facts.instances.pool
     memory = state.facts.instances.memory
     used = sorted({int(pool_of[instance]) for failure in failures for instance in failure.instances})
@@ -137,7 +156,7 @@ def pool_reserves(state: ClusterState, group: int, failures: list[NodeFailure]) 
 
 @dataclass(frozen=True)
 class _Restart:
-    """The packing problem of one failing node: M instances, K nodes."""
+    """The packing problem of failing nodes: M instances, K nodes."""
 
     instances: Integers
     memory: Floats
@@ -147,32 +166,39 @@ class _Restart:
     """[K]: MiB left once the drbd instances have failed over."""
     tags: Booleans
     """[M, T]: exclusion tags of each instance."""
+    overloaded: float
+    """MiB that mirrored instances lack on their secondaries; 0 where a single node fails."""
 
 
-def _restarting(state: ClusterState, node: int, more: Integers = _NO_INSTANCES) -> Integers:
-    """Return the running instances on shared storage of a node, and `more`, largest first."""
-    here = np.flatnonzero((state.primary == node) & state.facts.instances.restarts)
+def _restarting(state: ClusterState, failing: tuple[int, ...], more: Integers = _NO_INSTANCES) -> Integers:
+    """Return the running instances on shared storage of nodes, and `more`, largest first."""
+    here = np.flatnonzero(np.isin(state.primary, failing) & state.facts.instances.restarts)
     if len(more):
         here = np.union1d(here, more)
     order: Integers = here[np.argsort(-state.facts.instances.memory[here], kind="stable")]
     return order
 
 
-def _failure(state: ClusterState, node: int, effort: Effort) -> NodeFailure:
-    problem = _restart(state, node)
+def failure_of(state: ClusterState, failing: tuple[int, ...], effort: Effort) -> NodeFailure:
+    """Return what the failure of nodes of one group strands."""
+    problem = _restart(state, failing)
     everything = tuple(problem.instances.tolist())
     stranded = _best_fit(problem)
     stranded, proven = _exact(problem, stranded, effort) if stranded else ([], True)
-    return NodeFailure(node, everything, tuple(everything[position] for position in stranded), proven)
+    lost = np.flatnonzero(np.isin(state.primary, failing) & np.isin(state.secondary, failing))
+    return NodeFailure(
+        failing, everything, tuple(everything[position] for position in stranded), proven, problem.overloaded, tuple(lost.tolist())
+    )
 
 
-def _restart(state: ClusterState, node: int, more: Integers = _NO_INSTANCES) -> _Restart:
+def _restart(state: ClusterState, failing: tuple[int, ...], more: Integers = _NO_INSTANCES) -> _Restart:
     facts, nodes = state.facts.instances, state.facts.nodes
-    instances = _restarting(state, node, more)
-    group = state.group_nodes(int(nodes.group[node]))
-    targets = group[(group != node) & ~state.offline[group]]
+    instances = _restarting(state, failing, more)
+    group = state.group_nodes(int(nodes.group[failing[0]]))
+    targets = group[~np.isin(group, failing) & ~state.offline[group]]
     tag_counts = state.tag_counts.copy()
-    for mirrored in np.flatnonzero((state.primary == node) & (state.secondary != NOWHERE)):
+    surviving = (state.secondary != NOWHERE) & ~np.isin(state.secondary, failing)
+    for mirrored in np.flatnonzero(np.isin(state.primary, failing) & surviving):
         tag_counts[state.secondary[mirrored], list(facts.exclusion[mirrored])] += 1
     # Rules are ignored: room is kept for all, and rules decide which instances use it once a node has failed. Hardware counts.
     soft = state.facts.slots.soft
@@ -189,8 +215,9 @@ def _restart(state: ClusterState, node: int, more: Integers = _NO_INSTANCES) -> 
         instances=instances,
         memory=facts.memory[instances],
         allowed=reached & (conflicts == 0) & can_run(state.facts, instances, targets),
-        room=state.quantities[Quantity.MEMORY, targets] - state.peers[targets, node],
+        room=(room := state.quantities[Quantity.MEMORY, targets] - state.peers[np.ix_(targets, failing)].sum(axis=1)),
         tags=tags,
+        overloaded=float(-np.minimum(room, 0.0).sum()) if len(failing) > 1 else 0.0,
     )
 
 

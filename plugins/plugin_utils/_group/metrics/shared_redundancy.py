@@ -7,6 +7,9 @@
     reserve = SharedReserve.of(state, group)
     reserve.holds(state_after_a_move)
 
+Where more than a node may fail at once (cluster/failures.py), the same holds for each such set of nodes, and what mirrored instances lack
+on their secondaries counts as well.
+
 What a failure strands is a packing problem (redundancy.py). Most answers need no packing: when the nodes have at least as many
 places of the size of a failing node's largest instance as it has instances, or, where some may not go everywhere, when each
 has at least as many nodes with room for it as there are instances, all find one.
@@ -22,8 +25,9 @@ from dataclasses import dataclass
 
 from ..._common.highs import Effort
 from ..._common.libraries import np
-from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity
+from ..cluster.arrays import ANYWHERE, NOWHERE, Booleans, Floats, Integers, Quantity
 from ..cluster.changes import with_places
+from ..cluster.failures import failures_of
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
@@ -36,17 +40,20 @@ _PROOFS_OF_A_NODE = 5_000
 _NO_INSTANCES = np.zeros(0, dtype=np.int64)
 
 
-def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[int, float]:
-    """Return MiB of instances on shared storage that could not restart when a node of the group fails; the quick way gives more."""
-    memory = state.facts.instances.memory
+Stranded = Mapping[tuple[int, ...], float]
+"""MiB that find no place when nodes fail together; what is not listed strands nothing."""
+
+
+def stranded_memory(state: ClusterState, group: int, exact: bool) -> dict[tuple[int, ...], float]:
+    """Return MiB of instances on shared storage that could not restart when nodes of the group fail; the quick way gives more."""
     failures = node_failures(state, group, Effort(PROOFS if exact else 0))
-    return {failure.node: float(memory[list(failure.stranded)].sum()) for failure in failures if failure.stranded}
+    return {failure.nodes: short for failure in failures if (short := failure.short(state))}
 
 
-def n1_deficit_exceeds(state: ClusterState, group: int, before: dict[int, float]) -> bool:
+def n1_deficit_exceeds(state: ClusterState, group: int, before: Stranded) -> bool:
     """Return whether the failure of a node of the group strands more than `before`, which is as from stranded_memory."""
 
-    def more(after: dict[int, float]) -> bool:
+    def more(after: Stranded) -> bool:
         return any(memory > before.get(node, 0.0) for node, memory in after.items())
 
     return more(stranded_memory(state, group, exact=False)) and more(stranded_memory(state, group, exact=True))
@@ -68,6 +75,12 @@ class SharedReserve:
     """[N]: MiB that may be stranded when the node fails."""
     mirrored_tags: Integers
     """[T]: how many mirrored instances have each exclusion tag."""
+    sets: FailingSets
+
+    @property
+    def matters(self) -> bool:
+        """Whether a failure could strand anything."""
+        return bool(len(self.instances)) or bool(self.sets.failures)
 
     @classmethod
     def of(cls, state: ClusterState, group: int) -> SharedReserve:
@@ -80,32 +93,49 @@ class SharedReserve:
             for instance in np.flatnonzero(np.isin(state.primary, members)).tolist()
             if models[instance].uses_memory and models[instance].disk_template in MIRRORED_OUTSIDE
         ]
-        memory = state.facts.instances.memory
         nodes = members[~state.offline[members]]
-        found = cls(nodes, np.array(restarting, dtype=np.int64), allowed, _mirrored_tags(state))
+        sets = FailingSets.of(state, group, nodes)
+        found = cls(nodes, np.array(restarting, dtype=np.int64), allowed, _mirrored_tags(state), sets)
         if len(nodes) == 1:
             # Instances of an only node can restart nowhere, however many more it gets.
             allowed[nodes] = np.inf
-        elif len(found._doubtful(state)):
+        elif len(found._doubtful(state)) or len(found._doubtful_sets(state)):
             for failure in node_failures(state, group, Effort(_PROOFS_AT_START)):
-                allowed[failure.node] = memory[list(failure.stranded)].sum()
+                if len(failure.nodes) == 1:
+                    allowed[failure.node] = failure.short(state)
+                else:
+                    row = sets.failures.index(failure.nodes)
+                    sets.allowed[row] = max(sets.allowed[row], failure.short(state))
         return found
 
     def holds(self, state: ClusterState) -> bool:
         """Return whether no failure would strand more than is allowed."""
         return self.beyond(state) is None
 
-    def beyond(self, state: ClusterState) -> tuple[int, float] | None:
-        """Return the first node whose failure would strand more than is allowed, and how many MiB more; None without any."""
-        for node in self._doubtful(state).tolist():
-            more = n1_deficit_above(state, node, self.allowed[node], Effort(_PROOFS_OF_A_NODE))
+    def beyond(self, state: ClusterState) -> tuple[tuple[int, ...], float] | None:
+        """Return the first nodes whose failure would strand more than is allowed, and how many MiB more; None without any."""
+        doubtful = [((node,), self.allowed[node]) for node in self._doubtful(state).tolist()]
+        doubtful += [(self.sets.failures[row], self.sets.allowed[row]) for row in self._doubtful_sets(state).tolist()]
+        for failing, allowed in doubtful:
+            more = n1_deficit_above(state, failing, allowed, Effort(_PROOFS_OF_A_NODE))
             if more > 0:
-                return node, more
+                return failing, more
         return None
+
+    def without(self, leaving: Sequence[int]) -> SharedReserve:
+        """Return the reserve by which nodes that are left may fail as they like."""
+        allowed = self.allowed.copy()
+        allowed[leaving] = np.inf
+        return dataclasses.replace(self, allowed=allowed, sets=self.sets.without(leaving))
+
+    def at_most(self, other: SharedReserve) -> SharedReserve:
+        """Return the reserve by which as much may be stranded as either allows."""
+        sets = dataclasses.replace(self.sets, allowed=np.maximum(self.sets.allowed, other.sets.allowed))
+        return dataclasses.replace(self, allowed=np.maximum(self.allowed, other.allowed), sets=sets)
 
     def holds_in_any_order(self, state: ClusterState, moves: Sequence[Move]) -> bool:
         """Return whether `holds` is sure after any part of the moves: even with all arrived and none gone."""
-        if not len(self.instances):
+        if not self.matters:
             return True
         worst = state.copy()
         for move in moves:
@@ -117,13 +147,14 @@ class SharedReserve:
         running = np.isin(instances, self.instances)
         instances, nodes = instances[running], nodes[running]
         doubtful = self._doubtful(worst, instances, nodes)
+        doubtful_sets = self._doubtful_sets(worst, instances, nodes)
         if len(arrivals) < len(moves) and state.facts.slots.soft:
             # Mirrored instances that arrive would take tags along to their mirrors, which only the sums above count.
-            return not len(doubtful)
+            return not len(doubtful) and not len(doubtful_sets)
+        asked = [((node,), self.allowed[node]) for node in doubtful.tolist()]
+        asked += [(self.sets.failures[row], self.sets.allowed[row]) for row in doubtful_sets.tolist()]
         # What fits with all arrived and none gone fits with any of them: fewer instances need more room no more.
-        return not any(
-            failure_strands_more(worst, node, self.allowed[node], Effort(0), instances[nodes == node]) for node in doubtful.tolist()
-        )
+        return not any(failure_strands_more(worst, failing, most, Effort(0), instances[np.isin(nodes, failing)]) for failing, most in asked)
 
     def _doubtful(self, state: ClusterState, more: Integers = _NO_INSTANCES, at: Integers = _NO_INSTANCES) -> Integers:
         """Return the nodes whose instances, with `more` on the nodes `at`, may not all find a place, judged by counting places."""
@@ -137,6 +168,45 @@ class SharedReserve:
         np.fill_diagonal(takes, 0.0)
         enough = takes.sum(axis=0) - needs.barred >= needs.count
         return self.nodes[(needs.count > 0) & ~enough]
+
+    def _doubtful_sets(self, state: ClusterState, more: Integers = _NO_INSTANCES, at: Integers = _NO_INSTANCES) -> Integers:
+        """Return the rows of sets whose instances, with `more` on the nodes `at`, may not all find a place, judged by counting places."""
+        if not self.sets.failures:
+            return _NO_INSTANCES
+        fails = self.sets.fails
+        instances, homes = np.append(self.instances, more), np.append(state.primary[self.instances], at)
+        needs = _Needs.of(state, self, instances, homes)
+        room = state.quantities[Quantity.MEMORY, self.nodes] - fails.astype(float) @ state.peers[np.ix_(self.nodes, self.nodes)].T
+        largest = np.where(fails, needs.memory, 0.0).max(axis=1)[:, None]
+        barred = np.where(fails, needs.barred, 0).max(axis=1)
+        takes = np.maximum(room >= largest, np.maximum(room, 0.0) // np.maximum(largest, 1.0) * (barred == 0)[:, None]) * ~fails
+        enough = takes.sum(axis=1) - barred >= fails @ needs.count
+        overloaded = ((room < 0) & ~fails).any(axis=1)
+        return np.flatnonzero(~enough | overloaded)
+
+
+@dataclass(frozen=True)
+class FailingSets:
+    """Sets of nodes that may fail together: F sets, K nodes of the group that are up."""
+
+    failures: tuple[tuple[int, ...], ...]
+    fails: Booleans
+    """[F, K]"""
+    allowed: Floats
+    """[F]: MiB that may be stranded."""
+
+    @classmethod
+    def of(cls, state: ClusterState, group: int, nodes: Integers) -> FailingSets:
+        """Return the sets of a group, as if none stranded anything."""
+        failures = failures_of(state, group)
+        fails = np.array([np.isin(nodes, failing) for failing in failures], dtype=bool).reshape(len(failures), len(nodes))
+        # What all nodes of a group carry has no other place, however many more come.
+        return cls(failures, fails, np.where(fails.all(axis=1), np.inf, 0.0))
+
+    def without(self, leaving: Sequence[int]) -> FailingSets:
+        """Return the sets that have none of some nodes."""
+        kept = [row for row, failing in enumerate(self.failures) if not set(failing) & set(leaving)]
+        return FailingSets(tuple(self.failures[row] for row in kept), self.fails[kept], self.allowed[kept])
 
 
 @dataclass(frozen=True)
@@ -199,11 +269,9 @@ def reserves_of(state: ClusterState, instances: Sequence[int], groups: Iterable[
     arriving = np.array([instance for instance in instances if state.facts.instances.restarts[instance]], dtype=np.int64)
     found = {}
     for group in groups:
-        reserve = SharedReserve.of(state, group)
-        allowed = reserve.allowed.copy()
-        allowed[leaving] = np.inf
-        found[group] = dataclasses.replace(reserve, allowed=allowed, instances=np.union1d(reserve.instances, arriving))
-    return {group: reserve for group, reserve in found.items() if len(reserve.instances)}
+        reserve = SharedReserve.of(state, group).without(leaving)
+        found[group] = dataclasses.replace(reserve, instances=np.union1d(reserve.instances, arriving))
+    return {group: reserve for group, reserve in found.items() if reserve.matters}
 
 
 def holds(reserves: Reserves, state: ClusterState, targets: Mapping[int, Place]) -> bool:

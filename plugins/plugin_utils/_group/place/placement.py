@@ -207,6 +207,8 @@ def _strands(state: ClusterState, instance: int, group: int, found: Places, plac
 def _shares_storage(state: ClusterState, instance: int, group: int) -> bool:
     """Return whether anything in the group, the new instance included, would restart elsewhere when its node fails."""
     restarts = state.facts.instances.restarts
+    if state.facts.cluster.tolerate is not None:
+        return True
     return bool(restarts[instance]) or bool(np.isin(state.primary[restarts], state.group_nodes(group)).any())
 
 

@@ -36,11 +36,11 @@ class Refusal:
     reasons: tuple[Reason, ...]
 
 
-def stranding(state: ClusterState, failing: int, more: float) -> Reason:
-    """Return the reason that a node's failure would strand `more` MiB in addition."""
-    name = state.facts.nodes.names[failing]
-    says = f"if {name} failed, {format_mib(more)} more of instances on shared storage would be stranded"
-    return Reason(failing, "shared_redundancy", more, says)
+def stranding(state: ClusterState, failing: tuple[int, ...], more: float) -> Reason:
+    """Return the reason that a failure of nodes would strand `more` MiB in addition."""
+    names = ", ".join(state.facts.nodes.names[node] for node in failing)
+    of_which = "of instances on shared storage would be stranded" if len(failing) == 1 else "would find no place"
+    return Reason(failing[0], "shared_redundancy", more, f"if {names} failed, {format_mib(more)} more {of_which}")
 
 
 def group_refusal(state: ClusterState, instance: int, group: int, named: bool) -> tuple[Reason, ...]:

@@ -154,12 +154,13 @@ def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer
     if not found.fits.any():
         return Refusal(group, (Reason(NOWHERE, "migration", 0.0, "no migration tag allows it to come from its group"),))
     before = stranded_memory(state, group, exact=False)
-    least, failing = np.inf, NOWHERE
+    nothing: tuple[float, tuple[int, ...]] = (np.inf, ())
+    least, failing = nothing
     for row, column in by_primary(found.fits, scores_of(state, instance, found, scorer)):
         place = found.at(row, column)
         after = stranded_memory(with_places(state, {instance: place}), group, exact=False)
-        worse = [(memory - before.get(node, 0.0), node) for node, memory in after.items()]
-        if max(worse, default=(0.0, NOWHERE))[0] <= 0:
+        worse = [(memory - before.get(nodes, 0.0), nodes) for nodes, memory in after.items()]
+        if max(worse, default=(0.0, ()))[0] <= 0:
             return place
         least, failing = min((least, failing), max(worse))
     return Refusal(group, (stranding(state, failing, least),))

@@ -87,7 +87,7 @@ def reserves_left(state: ClusterState, instances: Iterable[int]) -> Reserves:
     """Return what shared storage keeps for failures in each group that instances are in."""
     groups = sorted({state.group_of(instance) for instance in instances})
     found = {group: SharedReserve.of(state, group) for group in groups}
-    return {group: reserve for group, reserve in found.items() if len(reserve.instances)}
+    return {group: reserve for group, reserve in found.items() if reserve.matters}
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from ..._common.highs import Effort
 from ..._common.libraries import np
 from ..._common.table import table
 from ..cluster.arrays import ANYWHERE, NOWHERE, Floats, Integers, Quantity, storage_of
-from ..cluster.model import Cluster, PoolKind, PoolName
+from ..cluster.failures import failures_of, location_domains
+from ..cluster.model import Cluster, PoolKind, PoolName, Tolerance
 from ..cluster.state import ClusterState
 from ..metrics.health import Problem, ProblemKind, find_problems, unmet_wishes
-from ..metrics.redundancy import NodeFailure, PoolReserve, node_failures, pool_reserves
+from ..metrics.redundancy import NodeFailure, PoolReserve, failure_of, node_failures, pool_reserves
 from ..metrics.score import Metric, ScoreMode, Scorer
 
 _COUNTED = {
@@ -29,6 +30,7 @@ _COUNTED = {
     "offline_pri": ProblemKind.OFFLINE_PRIMARY,
     "offline_sec": ProblemKind.OFFLINE_SECONDARY,
     "gn1_fail": ProblemKind.SHARED_N1,
+    "tolerance": ProblemKind.TOLERANCE,
     "rules": ProblemKind.RULE,
     "hardware": ProblemKind.HARDWARE,
     "policy": ProblemKind.POLICY,
@@ -38,9 +40,17 @@ _COUNTED = {
     "memory": ProblemKind.MEMORY,
 }
 """What health counts, by hcheck's words where it has one."""
-_SELDOM = ("unreachable", "rules", "hardware", "cpus", "spindle_use", "memory")
+_SELDOM = ("unreachable", "tolerance", "rules", "hardware", "cpus", "spindle_use", "memory")
 _NODE_PROBLEMS = frozenset(
-    {ProblemKind.UNREACHABLE, ProblemKind.N1, ProblemKind.RULE, ProblemKind.HARDWARE, ProblemKind.TAGS, ProblemKind.SHARED_N1}
+    {
+        ProblemKind.UNREACHABLE,
+        ProblemKind.N1,
+        ProblemKind.RULE,
+        ProblemKind.HARDWARE,
+        ProblemKind.TAGS,
+        ProblemKind.SHARED_N1,
+        ProblemKind.TOLERANCE,
+    }
 )
 """Problems that are counted once a node, as hcheck does."""
 _PROOFS = 100_000
@@ -122,6 +132,31 @@ def _group(
         "health": _health([problem for problem in problems if problem.group == group]),
         "capacity": _capacity(state, online),
         "shared": [_pool_reserve(state, reserve) for reserve in pool_reserves(state, group, failures)],
+        "failures": [_failure(state, failure) for failure in _worst_failures(state, group, failures)],
+    }
+
+
+_MOST_FAILURES = 20
+
+
+def _worst_failures(state: ClusterState, group: int, failures: Sequence[NodeFailure]) -> list[NodeFailure]:
+    """Return what is said of nodes that fail together, the worst first: by the tolerance, or else by Ganeti's location tags."""
+    several = [failure for failure in failures if len(failure.nodes) > 1]
+    if state.facts.cluster.tolerate is None:
+        effort = Effort(_PROOFS)
+        domains = [Tolerance(domain=prefix) for prefix in location_domains(state.facts.cluster)]
+        several = [failure_of(state, failing, effort) for domain in domains for failing in failures_of(state, group, domain)]
+    return sorted(several, key=lambda failure: -failure.short(state))[:_MOST_FAILURES]
+
+
+def _failure(state: ClusterState, failure: NodeFailure) -> dict[str, t.Any]:
+    names = state.facts.instances.names
+    return {
+        "nodes": [state.facts.nodes.names[node] for node in failure.nodes],
+        "short": int(failure.short(state)),
+        "stranded": [names[instance] for instance in failure.stranded],
+        "lost": [names[instance] for instance in failure.lost],
+        "proven": failure.proven,
     }
 
 
@@ -224,6 +259,7 @@ def summary(report: Mapping[str, t.Any]) -> str:
             right=("memory", "free", "reserved", "disk", "CPUs", "used", "prim", "sec"),
         ),
         _problems(report["problems"]),
+        "\n".join(_domain_lines(report)),
         "\n".join(f"wish: {wish['says']}" for wish in report["wishes"]),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -270,6 +306,19 @@ def _nodes(report: Mapping[str, t.Any]) -> list[tuple[str, ...]]:
             str(node["secondaries"]),
         )
         for node in report["nodes"]
+    ]
+
+
+def _domain_lines(report: Mapping[str, t.Any]) -> list[str]:
+    """Return what location tags say of failures that nothing keeps room for; of a tolerance these are problems."""
+    failures = [failure for group in report["groups"] for failure in group["failures"]]
+    if report["health"].get("tolerance"):
+        return []
+    return [
+        f"location: if {' and '.join(failure['nodes'])} fail together, {format_mib(failure['short'])} find no place "
+        f"and {len(failure['lost'])} mirrored instances are lost; tolerate: {{domain: ...}} keeps the room"
+        for failure in failures
+        if failure["short"] or failure["lost"]
     ]
 
 

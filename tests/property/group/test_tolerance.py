@@ -1,0 +1,197 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Failures of several nodes against brute force: what they strand is the least possible, and no plan makes it more."""
+
+from __future__ import annotations
+
+import itertools
+
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.cluster_source import load_any_cluster
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import solve_each
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.balance import run_balance
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.compress import run_compress
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.info import report, summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+POOL = {"type": "external", "pool": "ceph"}
+GIB = 1024
+NODES = {"n1": "rack:a", "n2": "rack:a", "n3": "rack:b", "n4": "rack:b", "n5": "rack:c"}
+ROOM = 12
+"""GiB of each node."""
+EXAMPLES = settings(max_examples=examples(40), deadline=None)
+tolerances = st.sampled_from([{"nodes": 1}, {"nodes": 2}, {"percent": 45}, {"percent": 60}, {"domain": "rack:"}])
+
+
+def cluster(guests, drained=()):
+    """`guests` are (GiB, primary, secondary or None)."""
+    nodes = [
+        {
+            "name": name,
+            "total_memory": ROOM * GIB,
+            "total_disk": 1024 * GIB,
+            "total_cpus": 64,
+            "storage": [{"type": "internal", "pool": "lvm", "total": 1024 * GIB}, POOL],
+            "tags": [tag],
+            "drained": name in drained,
+        }
+        for name, tag in NODES.items()
+    ]
+    instances = [
+        {"name": f"i{number}", "memory": size * GIB, "disk": GIB, "vcpus": 1, "primary": primary}
+        | ({"secondary": secondary} if secondary else {"storage": POOL})
+        for number, (size, primary, secondary) in enumerate(guests)
+    ]
+    return {"nodes": nodes, "instances": instances}
+
+
+def failing_sets(tolerate, up):
+    """Return all sets of nodes that may fail at once, by the definition alone."""
+    every = [set(names) for size in range(2, len(up) + 1) for names in itertools.combinations(up, size)]
+    if "domain" in tolerate:
+        return [names for names in every if names == {name for name in up if NODES[name] == NODES[min(names)]}]
+    if "nodes" in tolerate:
+        return [names for names in every if len(names) == tolerate["nodes"]]
+    return [names for names in every if len(names) * 100 <= tolerate["percent"] * len(up)]
+
+
+def least_short(guests, failing, up):
+    """Return the GiB that find no place at least when nodes fail together, by trying every arrangement."""
+    left = {name: ROOM - sum(size for size, primary, _other in guests if primary == name) for name in up if name not in failing}
+    for size, primary, secondary in guests:
+        if primary in failing and secondary in left:
+            left[secondary] -= size
+    overloaded = sum(max(0, -room) for room in left.values())
+    going = [size for size, primary, secondary in guests if primary in failing and not secondary]
+    best = sum(going)
+    for places in itertools.product([None, *left], repeat=len(going)):
+        full = {name: sum(size for size, at in zip(going, places) if at == name) for name in left}
+        if all(not used or used <= max(0, left[name]) for name, used in full.items()):
+            best = min(best, sum(size for size, at in zip(going, places) if at is None))
+    return overloaded + best
+
+
+@st.composite
+def guests_of(draw, most=6):
+    """Draw guests that fit where they are, mirrored ones and others."""
+    found = []
+    for _number in range(draw(st.integers(2, most))):
+        size, primary = draw(st.sampled_from([1, 2, 3, 4])), draw(st.sampled_from([*NODES]))
+        secondary = draw(st.sampled_from([None, None, *(name for name in NODES if name != primary)]))
+        if sum(one for one, at, _other in found if at == primary) + size <= ROOM:
+            found.append((size, primary, secondary))
+    assume(found)
+    return found
+
+
+def after_plan(guests, moves):
+    """Yield the guests after each move."""
+    now = list(guests)
+    for move in moves:
+        number = int(move["instance"][1:])
+        to = [*move["to"], None][:2]
+        now = [*now[:number], (now[number][0], *to), *now[number + 1 :]]
+        yield now
+
+
+def never_more(guests, tolerate, plan, up, leaving=()):
+    """Check after each move, and with the moves of each stage turned round, that no failure strands more than before."""
+    sets = [names for names in failing_sets(tolerate, up) if not names & set(leaving)]
+    before = [least_short(guests, names, up) for names in sets]
+    turned = [plan["moves"][number] for stage in plan["stages"] for number in reversed(stage)]
+    for moves in (plan["moves"], turned):
+        for now in after_plan(guests, moves):
+            for names, most in zip(sets, before):
+                assert len(names) == len(up) or least_short(now, names, up) <= most, (names, now)
+
+
+def loaded(guests, tolerate, drained=()):
+    return load_any_cluster({"cluster": cluster(guests, drained), "tolerate": tolerate}, str)
+
+
+@EXAMPLES
+@given(guests_of(), tolerances)
+def test_what_nodes_that_fail_together_strand_is_the_least_that_any_arrangement_strands(guests, tolerate):
+    found = report(loaded(guests, tolerate).cluster, ScoreMode.CAPACITY)
+    expected = {frozenset(names): least_short(guests, names, NODES) * GIB for names in failing_sets(tolerate, NODES)}
+    if "percent" in tolerate:
+        expected = {names: short for names, short in expected.items() if not any(names < other for other in expected)}
+    expected = {names: short for names, short in expected.items() if len(names) > 1}
+    (group,) = found["groups"]
+    assert {frozenset(one["nodes"]): one["short"] for one in group["failures"]} == expected
+    for one in group["failures"]:
+        both = {f"i{n}" for n, (_size, first, second) in enumerate(guests) if {first, second} <= set(one["nodes"])}
+        shared = {f"i{n}" for n, (_size, first, second) in enumerate(guests) if first in one["nodes"] and not second}
+        assert set(one["lost"]) == both
+        assert set(one["stranded"]) <= shared
+    problems = [problem for problem in found["problems"] if problem["kind"] == "tolerance"]
+    assert len(problems) == sum(short > 0 for short in expected.values())
+    assert all(problem["says"] in summary(found) for problem in problems)
+
+
+@EXAMPLES
+@given(guests_of(), tolerances)
+def test_balance_strands_no_more(guests, tolerate):
+    plan = run_balance(loaded(guests, tolerate), {"score": "capacity", "redundancy": "keep"}, solve_each)["plan"]
+    never_more(guests, tolerate, plan, [*NODES])
+
+
+@EXAMPLES
+@given(guests_of(), tolerances, st.sampled_from([*NODES]))
+def test_evacuation_strands_no_more(guests, tolerate, leaving):
+    found = run_evacuate(loaded(guests, tolerate, [leaving]), {"nodes": [leaving]})
+    never_more(guests, tolerate, found["plan"], [name for name in NODES if name != leaving])
+
+
+@EXAMPLES
+@given(guests_of(), tolerances, st.sampled_from([1, 4, 8]))
+def test_a_new_instance_goes_where_a_place_strands_no_more_and_nowhere_else(guests, tolerate, size):
+    new = {"name": "x", "memory": size * GIB, "disk": GIB, "vcpus": 1, "storage": POOL}
+    (solution,) = place(loaded(guests, tolerate), {"instances": [new]})["solutions"]
+    sets = [{name} for name in NODES] + failing_sets(tolerate, NODES)
+
+    def holds(node):
+        used = sum(one for one, primary, _other in guests if primary == node) + size
+        after = [*guests, (size, node, None)]
+        kept = sum(one for one, primary, other in guests if other == node)
+        return used + kept <= ROOM and all(least_short(after, names, NODES) <= least_short(guests, names, NODES) for names in sets)
+
+    nodes = {group["nodes"][0] for group in solution["groups"]}
+    can = {name for name in NODES if holds(name)}
+    assert bool(nodes) >= bool(can)
+    for node in nodes:
+        after = [*guests, (size, node, None)]
+        assert all(least_short(after, names, NODES) <= least_short(guests, names, NODES) for names in sets)
+
+
+@EXAMPLES
+@given(guests_of(4), tolerances)
+def test_counted_copies_strand_no_more(guests, tolerate):
+    spec = {"memory": 4 * GIB, "disk": GIB, "vcpus": 1, "disk_template": "ext", "storage": POOL}
+    plain = run_capacity(loaded(guests, None), {"spec": spec})["count"]
+    found = run_capacity(loaded(guests, tolerate), {"spec": spec})["count"]
+    assert found <= plain
+    sets = failing_sets(tolerate, NODES)
+    before = sum(size for size, _primary, _secondary in guests)
+    for names in sets if found else ():
+        left = ROOM * (len(NODES) - len(names))
+        assert before + 4 * found - least_short(guests, names, NODES) - sum(s for s, p, q in guests if {p, q} <= names) <= left
+
+
+@EXAMPLES
+@given(guests_of(), tolerances)
+def test_redistribution_and_compression_strand_no_more(guests, tolerate):
+    never_more(guests, tolerate, run_redistribute(loaded(guests, tolerate), {"by": "load"})["plan"], [*NODES])
+    try:
+        never_more(guests, tolerate, run_compress(loaded(guests, tolerate), {"group": "default"})["plan"], [*NODES])
+    except NoSolution:
+        return
