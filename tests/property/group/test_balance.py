@@ -18,7 +18,9 @@ from unittest import mock
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance import walk
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.group import Assignment, plan_group
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.hbal import HbalOptions
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.model import BalanceOptions
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.balance.verify import verified
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.arrays import NOWHERE
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.changes import after_moves
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import MIRRORED_OUTSIDE, Cluster
@@ -156,7 +158,9 @@ def emergencies(cluster: Cluster, start: Cluster) -> tuple[int, float, int]:
 
 
 def assert_plan_is_sound(cluster: Cluster, group: int, options: BalanceOptions, most_at_node, order: random.Random, shared: bool) -> None:
-    found = plan_group(Assignment(cluster, group, options, most_at_node))
+    assignment = Assignment(cluster, group, options, most_at_node)
+    found = plan_group(assignment)
+    assert verified(assignment, found) == found, "what workers of a Dask cluster answer"
     plan = found.plan
     assert sorted(itertools.chain(*plan.stages)) == list(range(len(plan.moves)))
     replay(cluster, plan, order, shared)
@@ -223,3 +227,12 @@ def test_plans_of_generated_clusters(seed, template, scale, offline, tagged, wan
     few, inviting = (0, 4) if as_large else (walk._FEW, walk._INVITING)
     with mock.patch.object(walk, "_FEW", few), mock.patch.object(walk, "_INVITING", inviting):
         assert_plan_is_sound(cluster, 0, wanted, most_at_node, order, shared=template != "drbd")
+
+
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 10**6), st.sampled_from(["drbd", "mixed", "ext"]), st.integers(0, 1), st.sampled_from([None, 1]))
+def test_plans_like_hbals_are_taken_of_workers(seed, template, offline, most_at_node):
+    cluster = parse_text(generate(nodes=6, per_node=4, seed=seed, template=template, offline=offline).text())
+    assignment = Assignment(cluster, 0, HbalOptions(), most_at_node)
+    found = plan_group(assignment)
+    assert verified(assignment, found) == found

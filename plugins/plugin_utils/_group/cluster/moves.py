@@ -152,15 +152,18 @@ def possible_moves(state: ClusterState, instance: int, target: Place) -> list[Mo
 
     Nothing goes to nodes that are offline or drained. One marked offline can be left by a failover, but no disk is copied from it.
     """
+    return [move for move in conceivable_moves(state, instance, target) if _can_run(state, move)]
+
+
+def conceivable_moves(state: ClusterState, instance: int, target: Place) -> list[Move]:
+    """Return the same whatever the state of the nodes, as hbal has it."""
     source = state.place_of(instance)
     if source == target or state.facts.instances.stays[instance]:
         return []
     if source[1] == NOWHERE:
-        away = Move(instance, MoveKind.FAILOVER_TO_ANY, source, (target,))
-        return [away] if target[1] == NOWHERE and _can_run(state, away) else []
+        return [Move(instance, MoveKind.FAILOVER_TO_ANY, source, (target,))] if target[1] == NOWHERE else []
     idle = is_idle(state, instance)
-    ways = [Move(instance, kind, source, steps, idle) for kind, steps in _ways(source, target)]
-    return [move for move in ways if _can_run(state, move)]
+    return [Move(instance, kind, source, steps, idle) for kind, steps in _ways(source, target)]
 
 
 def is_idle(state: ClusterState, instance: int) -> bool:

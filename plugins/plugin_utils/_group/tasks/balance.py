@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ....module_utils._data.errors import Mistakes
+from ....module_utils._data.errors import Mistakes, Unavailable
 from ....module_utils._data.kinds import refuse_less
 from ....module_utils._data.units import format_mib, parse_mib
 from ....module_utils._data.words import listed
@@ -25,6 +25,7 @@ from ..balance.group import Assignment, GroupPlan, plan_group
 from ..balance.hbal import HbalOptions
 from ..balance.model import BalanceOptions, Redundancy, Refused
 from ..balance.super_cluster import PRICES, Choice, joined_plan, not_beaten, preferred, rank_groups, worst_groups
+from ..balance.verify import InvalidPlan, verified
 from ..balance.watch import SearchProgress, Watch
 from ..cluster.changes import after_moves
 from ..cluster.loads import read_loads, with_loads
@@ -256,7 +257,18 @@ class GroupSolver:
         alone = self._show is not None and len(tasks) == 1 and not self._resources.scheduler
         watch = Watch(next(iter(tasks)), self._show) if alone and self._show is not None else None
         job = plan_group if watch is None else functools.partial(plan_group, watch=watch)
-        return self._solve(job, tasks, dataclasses.replace(self._resources, seconds=left))
+        solved = self._solve(job, tasks, dataclasses.replace(self._resources, seconds=left))
+        return self._verified(tasks, solved) if self._resources.scheduler else solved
+
+    def _verified(self, tasks: Mapping[str, Assignment], solved: Mapping[str, Solved[GroupPlan]]) -> Mapping[str, Solved[GroupPlan]]:
+        """Return what workers of a Dask cluster have answered. Raises Unavailable for what is no plan."""
+        found = {}
+        for name, one in solved.items():
+            try:
+                found[name] = one if one.result is None else dataclasses.replace(one, result=verified(tasks[name], one.result))
+            except InvalidPlan as error:
+                raise Unavailable(f"a worker of the Dask cluster answers for {name} with a plan that {error}") from None
+        return found
 
 
 def _name(cluster: Cluster, group: int) -> str:
