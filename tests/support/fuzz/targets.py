@@ -17,6 +17,7 @@ import random
 import re
 import tempfile
 import typing as t
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -325,6 +326,9 @@ def ledgers(folder: pathlib.Path) -> Iterator[Target]:
     claim = {"database": database, "consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "user": "u"}
     act("provider_allocation", folder, check=False)(claim)
     there = {"database": f"sqlite:///{changed}"}
+    source = {"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}}
+    state = {"state_file": str(folder / "state.json"), "now": "2026-01-01T00:00:00Z"}
+    new = {"instances": [{"name": "new", "memory": 1, "vcpus": 1, "disk": 1}]}
     asked: dict[str, list[dict[str, t.Any]]] = {
         "provider": [there | {"providers": WORLD["providers"]}, there | {"name": "n", "state": "absent"}],
         "provider_allocation": [there | {"consumer": "c", "request": REQUEST}, there | {"consumer": UUID, "state": "absent"}],
@@ -332,9 +336,24 @@ def ledgers(folder: pathlib.Path) -> Iterator[Target]:
         "provider_candidates": [there | REQUEST | {"limit": 5}],
         "provider_info": [there | {"audit": True}, there | {"matching": {"resources": {"VCPU": 1}}}, there | {"consumers": [UUID]}],
         "provider_restore": [{"database": f"sqlite:///{folder}/restored.sqlite", "path": str(changed)}],
-        "group_info": [{"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}}],
-        "group_balance": [{"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}}],
-        "group_evacuate": [{"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}, "nodes": ["h"]}],
+        "provider_capacity": [there | {"groups": REQUEST["groups"], "budget": 1000}],
+        "provider_history_info": [there | {"since": "7d", "provider": "h"}, there | {"project": "p", "limit": 2}],
+        "provider_quota": [there | {"project": "p", "limits": {"VCPU": 4}}, there | {"project": "p", "state": "absent"}],
+        "provider_reap": [there, there | {"keep_history": "1m"}],
+        "provider_reconcile": [
+            there | {"existing": ["a"], "project": "p", "release": True},
+            there | {"existing": [UUID], "older_than": "1h"},
+        ],
+        "group_info": [source],
+        "group_balance": [source],
+        "group_capacity": [source | {"spec": {"memory": 128, "disk": 1024, "vcpus": 1}}],
+        "group_compress": [source],
+        "group_evacuate": [source | {"nodes": ["h"]}],
+        "group_follow": [source | state],
+        "group_maintenance": [source | {"nodes": ["h"]}],
+        "group_place": [source | new],
+        "group_redistribute": [source],
+        "group_squeeze": [source],
     }
     draws = damage_rows(tables_of(sound))
     for name, options in asked.items():
@@ -371,10 +390,15 @@ def _on_rows(
     def read(rows: t.Any) -> None:
         for each in options:
             change_rows(copied(sound, changed), rows)
-            result = act(name, folder)(each) if name else _look_up([each["database"]])
+            with warnings.catch_warnings():
+                # What NumPy only warns of is computed with, and wrong.
+                warnings.simplefilter("error", RuntimeWarning)
+                result = act(name, folder)(each) if name else _look_up([each["database"]])
             shown = [str(result.get(key, "")) for key in ("msg", "summary")] if isinstance(result, dict) else []
             if any("\x1b" in text or "\u202e" in text for text in shown):
                 raise Unforeseen(f"what nobody sees is shown: {shown}")
+            if not rows and isinstance(result, dict) and result.get("failed"):
+                raise Unforeseen(f"it is refused as it is: {shown}")
 
     return read
 

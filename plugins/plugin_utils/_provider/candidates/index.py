@@ -338,6 +338,9 @@ def _by_name(rows: Iterable[tuple[Hashable, str]], positions: Mapping[Hashable, 
 def _class_tables(stocks: Iterable[Stock], positions: Mapping[Hashable, int]) -> dict[str, ClassTable]:
     found: dict[str, list[tuple[int, ...]]] = defaultdict(list)
     for key, name, used, capacity, min_unit, max_unit, step_size in stocks:
+        if step_size < 1:
+            # NumPy would warn, and go on with 0.
+            raise ArithmeticError(f"step_size is {step_size}")
         found[name].append((positions[key], used, capacity, min_unit, max_unit, step_size))
     return {name: ClassTable(*_by_position(np.array(rows, dtype=np.int64))) for name, rows in found.items()}
 

@@ -47,8 +47,8 @@ class Inventory:
         return int(max(-LARGEST_CAPACITY, min(amount, LARGEST_CAPACITY)))
 
     def allows_piece(self, amount: int) -> bool:
-        """Whether one consumer may have exactly `amount`."""
-        return allows_piece(amount, self.min_unit, self.max_unit, self.step_size)
+        """Whether one consumer may have exactly `amount`; nothing where a hand has written a step of 0 into the database."""
+        return self.step_size > 0 and allows_piece(amount, self.min_unit, self.max_unit, self.step_size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import sqlite3
+import warnings
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
@@ -14,6 +15,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.candidates import run_provider_candidates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.capacity import run_provider_capacity
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.info import look_up_tree_usages, run_provider_info
 from ansible_collections.bareon.allocator.tests.support.provider.consumers import consumer
 
@@ -107,6 +110,21 @@ def test_of_many_some_are_told(edited):
 def test_tasks_say_it_instead_of_failing_in_the_midst(edited, task):
     url = edited("UPDATE inventories SET total = 'many'")
     assert "column total is 'many'; must be a whole number" in says(lambda: task(url))
+
+
+@pytest.mark.parametrize("step", [0, -3])
+def test_a_step_that_is_none_is_said_and_not_computed_with(edited, step):
+    url = edited(f"UPDATE inventories SET step_size = {step}")
+    asked = {"database": url, "world": None, "groups": {"": {"resources": {"VCPU": 1}}}, "timeout": 30, "query": None}
+    lists = dict.fromkeys(("one_of", "same_subtree", "prefer", "with", "not_with", "distinct", "group_policy"))
+    limits = {"limit": 5, "explain_below": 1, "budget": 1000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for run in (run_provider_candidates, run_provider_capacity):
+            assert "VCPU of provider a has an inventory that no task could have declared" in says(
+                lambda run=run: run(asked | lists | limits)
+            )
+    assert "inventory" in [found.kind for found in within(url, audit)]
 
 
 def test_a_claim_says_it_and_changes_nothing(edited, unaudited):
