@@ -19,9 +19,10 @@ from ..._common.libraries import np
 from ..request.model import UNSUFFIXED, Group, Request
 from .alike import canonical
 from .columns import Filter, column_filters, request_columns, required_together, root_filters, trees_with
-from .exclusion import Exclusion, find_exclusion
+from .exclusion import find_exclusion
 from .find import SearchOptions, find_candidates
 from .index import Index, Mask
+from .reasons import MOST_SHOWN, Counted, describe, group_name
 from .requirements import column_amounts
 
 
@@ -108,9 +109,9 @@ def _group_relaxations(group: Group) -> Iterator[tuple[str, str, Group]]:
 
 def _root_relaxations(request: Request) -> Iterator[Relaxation]:
     if request.roots is not None:
-        yield Relaxation("with", f"apart from {listed(request.near, _MOST_SHOWN)}", replace(request, roots=None))
+        yield Relaxation("with", f"apart from {listed(request.near, MOST_SHOWN)}", replace(request, roots=None))
     if request.other_roots:
-        yield Relaxation("not_with", f"on the root of {listed(request.away, _MOST_SHOWN)}", replace(request, other_roots=frozenset()))
+        yield Relaxation("not_with", f"on the root of {listed(request.away, MOST_SHOWN)}", replace(request, other_roots=frozenset()))
     for trait in sorted(request.root_required):
         yield Relaxation(
             "root_required", f"without trait {trait} at the root", replace(request, root_required=request.root_required - {trait})
@@ -173,9 +174,6 @@ def _largest(pieces: Sequence[int], too_much: int, fits: Callable[[int], bool]) 
     return least
 
 
-_NAMED = ("required", "forbidden", "member_of", "not_member_of", "in_tree")
-"""Constraints that describe the providers to a reader."""
-
 TRIAL_BUDGET = 200_000
 """How many choices one trial of a relaxed request looks at, at most."""
 TRIALS_BUDGET = 500_000
@@ -187,7 +185,6 @@ Holders = Callable[[str, str], Sequence[Mapping[str, t.Any]]]
 
 _MOST_CHANGES = 6
 _MOST_BUSY = 20
-_MOST_SHOWN = 3
 
 
 def explain(index: Index, request: Request, have: int = 0, holders: Holders = lambda _provider, _name: ()) -> dict[str, t.Any]:
@@ -202,32 +199,27 @@ def explain(index: Index, request: Request, have: int = 0, holders: Holders = la
     """
     if request.drained:
         index = index.undrained()
-    roots = _count_roots(index, request)
     groups = {group.suffix: _count_group(index, request, group) for group in request.groups}
-    combination = _count_combination(index, request)
     trials = _Trials(index, have)
     relax = list(_what_helps(request, trials))
-    largest = [_largest_entry(index, entry) for entry in largest_free(index, request)]
-    first = _first_empty(roots, groups, combination)
-    exclusion = find_exclusion(request, partial(_is_impossible, index)) if first is None and not have else None
-    busy = list(_busy(index, request, first, holders))
-    return {
-        "says": list(sentences(index.size, first, relax, largest, have, exclusion, busy, tried_all=trials.is_complete)),
-        "first": first,
-        "roots": roots,
-        "groups": groups,
-        "combination": combination,
-        "excluding": None if exclusion is None else exclusion.as_plain(),
-        "busy": busy,
-        "relax": relax,
-        "largest": largest,
-    }
+    return describe(
+        Counted(
+            index.size,
+            groups,
+            [_largest_entry(index, entry) for entry in largest_free(index, request)],
+            _count_roots(index, request),
+            _count_combination(index, request),
+        ),
+        have,
+        excluding=lambda: find_exclusion(request, partial(_is_impossible, index)),
+        busy=lambda first: list(_busy(index, request, first, holders)),
+        relax=relax,
+        ending=_says_what_helps(relax, have, tried_all=trials.is_complete),
+    )
 
 
-def _busy(index: Index, request: Request, first: dict[str, t.Any] | None, holders: Holders) -> Iterator[dict[str, t.Any]]:
-    """Yield the providers that were left before the first empty constraint, and the consumers that use what they lack."""
-    if first is None or first.get("kind") != "room":
-        return
+def _busy(index: Index, request: Request, first: dict[str, t.Any], holders: Holders) -> Iterator[dict[str, t.Any]]:
+    """Yield the providers that were left before the first empty constraint, which is room, and the consumers that use what they lack."""
     (group,) = (group for group in request.groups if group.suffix == first["group"])
     for amounts, split in column_amounts(group, request.can_split):
         steps = list(_steps(index, group, amounts, split))
@@ -321,7 +313,9 @@ def _count_combination(index: Index, request: Request) -> list[dict[str, t.Any]]
         of_group = [column for column in columns if column.group is group]
         for column in of_group:
             left &= trees_with(index, column.own, column.shared)
-        counts.append({"group": group.suffix, "says": f"{_name(group.suffix)} has a provider in the same tree", "left": int(left.sum())})
+        counts.append(
+            {"group": group.suffix, "says": f"{group_name(group.suffix)} has a provider in the same tree", "left": int(left.sum())}
+        )
         if group.suffix == UNSUFFIXED:
             own = np.logical_or.reduce([column.own for column in of_group])
             shared = np.logical_or.reduce([column.shared for column in of_group])
@@ -331,31 +325,6 @@ def _count_combination(index: Index, request: Request) -> list[dict[str, t.Any]]
                 says = f"one of its providers has trait {' or '.join(sorted(choice))}"
                 counts.append({"group": group.suffix, "says": says, "left": int(left.sum())})
     return counts
-
-
-def _first_empty(roots: dict[str, t.Any], groups: dict[str, t.Any], combination: list[dict[str, t.Any]]) -> dict[str, t.Any] | None:
-    """Return the first constraint after which nothing is left, with what was left before it."""
-    before = roots["trees"]
-    for entry in roots["constraints"]:
-        if entry["left"] == 0:
-            return {"where": "roots", "says": entry["says"], "before": before}
-        before = entry["left"]
-    for suffix, columns in groups.items():
-        for column in columns:
-            before = None
-            for entry in column["constraints"]:
-                if entry["left"] == 0:
-                    place = column["constraints"].index(entry)
-                    what = " and ".join(said["says"] for said in column["constraints"][:place] if said["kind"] in _NAMED)
-                    about = {"where": "group", "group": suffix, "kind": entry["kind"], "says": entry["says"], "before": before}
-                    return {**about, "what": what} if entry["kind"] == "room" else about
-                before = entry["left"]
-    before = None
-    for entry in combination:
-        if entry["left"] == 0:
-            return {"where": "combination", "group": entry["group"], "says": entry["says"], "before": before}
-        before = entry["left"]
-    return None
 
 
 @dataclass
@@ -402,74 +371,11 @@ def _largest_entry(index: Index, entry: tuple[str, str, int, int, int]) -> dict[
     return {"group": suffix, "resource_class": name, "asked": asked, "free": free, "provider": provider.uuid, "name": provider.name}
 
 
-def sentences(
-    size: int,
-    first: dict[str, t.Any] | None,
-    relax: list[dict[str, str]],
-    largest: list[dict[str, t.Any]],
-    have: int,
-    exclusion: Exclusion | None = None,
-    busy: Sequence[dict[str, t.Any]] = (),
-    *,
-    tried_all: bool = True,
-) -> Iterator[str]:
-    """Yield the reasons in a world of `size` providers as sentences."""
-    if not size:
-        yield "There are no providers at all."
-        return
-    if busy and first is not None:
-        yield from _sentences_of_busy(first, busy)
-    elif first is not None:
-        yield _sentence_of_first(first)
-    elif exclusion is not None:
-        yield exclusion.says()
-    elif have == 0:
-        yield "Some trees have a provider for every group, but not for all together: merged amounts, isolation or same_subtree."
-    for entry in largest:
-        if entry["free"] < entry["asked"]:
-            yield (
-                f"{_name(entry['group'])} asks for {entry['asked']} {entry['resource_class']}; the largest piece that is free is "
-                f"{entry['free']}, of {entry['name']}."
-            )
+def _says_what_helps(relax: list[dict[str, str]], have: int, *, tried_all: bool) -> str:
     if relax:
         changes = "; or ".join(f"{entry['says']} ({entry['place']})" for entry in relax[:_MOST_CHANGES])
         more = f"; or with one of {len(relax) - _MOST_CHANGES} other changes" if len(relax) > _MOST_CHANGES else ""
-        yield f"{'More would fit' if have else 'It would fit'} {changes}{more}."
-    elif have == 0 and tried_all:
-        yield "No single change would help."
-    elif have == 0:
-        yield "No single change is known to help; the search for one ended at its limit."
-
-
-def _sentences_of_busy(first: dict[str, t.Any], busy: Sequence[dict[str, t.Any]]) -> Iterator[str]:
-    what = first["what"] or "all else that is asked for"
-    has = f"1 has {what}" if first["before"] == 1 else f"{first['before']} have {what}"
-    users = listed([f"{entry['name']}, used by {_users(entry['used_by'])}" for entry in busy], _MOST_SHOWN)
-    yield f"{_name(first['group'])}: {has}, but none {first['says']}: {users}."
-    ending = [f"{_user(user)} on {entry['name']}" for entry in busy for user in entry["used_by"] if user["enough"]]
-    if ending:
-        yield f"There would be room without the claim of {listed(ending, _MOST_SHOWN)}."
-
-
-def _users(used_by: Sequence[Mapping[str, t.Any]]) -> str:
-    return listed([_user(entry) for entry in used_by], _MOST_SHOWN) if used_by else "nobody"
-
-
-def _user(entry: Mapping[str, t.Any]) -> str:
-    owners = [f"{kind} {entry[kind]}" for kind in ("project", "user") if entry.get(kind) is not None]
-    if entry.get("expires_at") is not None:
-        owners.append(f"until {entry['expires_at']}")
-    return f"{entry['name']} ({', '.join(owners)})" if owners else str(entry["name"])
-
-
-def _sentence_of_first(first: dict[str, t.Any]) -> str:
-    if first["where"] == "roots":
-        return f"No tree is left after: {first['says']} ({first['before']} before)."
-    before = "" if first["before"] is None else f" ({first['before']} before)"
-    if first["where"] == "group":
-        return f"{_name(first['group'])}: no provider is left after: {first['says']}{before}."
-    return f"No tree has a provider for every group; none is left after: {_name(first['group'])}: {first['says']}{before}."
-
-
-def _name(suffix: str) -> str:
-    return f"Group {suffix}" if suffix else "The group without a suffix"
+        return f"{'More would fit' if have else 'It would fit'} {changes}{more}."
+    if have:
+        return ""
+    return "No single change would help." if tried_all else "No single change is known to help; the search for one ended at its limit."

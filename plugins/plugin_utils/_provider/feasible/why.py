@@ -11,15 +11,15 @@ help is not tried out.
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ..._common.libraries import sa
 from ..candidates.exclusion import find_exclusion
 from ..candidates.find import SearchOptions
+from ..candidates.reasons import Counted, Plain, describe
 from ..candidates.requirements import Sql
-from ..candidates.why import TRIAL_BUDGET, sentences
+from ..candidates.why import TRIAL_BUDGET
 from ..request.model import Request
 from .criteria import Criterion, criteria_of_groups, make_criteria, rows
 from .parts import Asker
@@ -27,8 +27,6 @@ from .roots import Finder
 
 COUNTED = 100_000
 """Counts end here: more is as good as enough."""
-
-Plain = dict[str, t.Any]
 
 
 def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated: bool) -> Plain:
@@ -39,17 +37,9 @@ def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated
     connection = asker.connection
     finder = Finder(connection, make_criteria(request, {}, {}, ()), asker.counts)
     groups: dict[str, list[Plain]] = {}
-    first: Plain | None = None
     for suffix, criterion in criteria_of_groups(request):
-        constraints = list(_counted(finder, criterion))
-        groups.setdefault(suffix, []).append({"constraints": constraints})
-        before = None
-        for entry in constraints:
-            if not entry["left"] and first is None:
-                first = {"where": "group", "group": suffix, "kind": entry["kind"], "says": entry["says"], "before": before}
-            before = entry["left"]
-    largest = list(_largest(connection, request))
-    counted = int(rows(connection, Sql(f"SELECT COUNT(*) FROM (SELECT 1 FROM resource_providers LIMIT {COUNTED}) counted"))[0][0])
+        groups.setdefault(suffix, []).append({"constraints": list(_counted(finder, criterion))})
+    size = int(rows(connection, Sql(f"SELECT COUNT(*) FROM (SELECT 1 FROM resource_providers LIMIT {COUNTED}) counted"))[0][0])
 
     def impossible(smaller: Request) -> bool:
         if smaller is request and not truncated:
@@ -57,21 +47,12 @@ def explain_from_indexes(asker: Asker, request: Request, have: int, *, truncated
         answer = asker.find(replace(smaller, limit=1), SearchOptions(order="none", budget=TRIAL_BUDGET))
         return not answer.candidates and not answer.truncated
 
-    exclusion = find_exclusion(request, impossible) if first is None and not have else None
-    lines = list(sentences(counted, first, [], largest, have, exclusion))
-    # Where there are no candidates, the last sentence says that no change is known to help, as if it had been tried.
-    lines = [*(lines if have else lines[:-1]), "The ledger is too large to try out what would help."]
-    return {
-        "says": lines,
-        "first": first,
-        "roots": {},
-        "groups": groups,
-        "combination": [],
-        "excluding": None if exclusion is None else exclusion.as_plain(),
-        "busy": [],
-        "relax": [],
-        "largest": largest,
-    }
+    return describe(
+        Counted(size, groups, list(_largest(connection, request))),
+        have,
+        excluding=lambda: find_exclusion(request, impossible),
+        ending="The ledger is too large to try out what would help.",
+    )
 
 
 def _counted(finder: Finder, criterion: Criterion) -> Iterator[Plain]:
