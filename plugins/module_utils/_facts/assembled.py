@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Iterable
 from dataclasses import replace
 
+from .._storage.raid import read_options
 from .._storage.units import KIB
 from . import stacks
 from .host import Host, Outcome
@@ -77,8 +78,8 @@ def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Note
 
 def _running_array(host: Host, tree: Tree, device: Device) -> Device:
     array = _array(host.run(stacks.detail_command(t.cast(str, device.dev))))
-    bitmap = stacks.bitmap_of(host.read(f"/sys/block/{device.name}/md/bitmap/location"))
-    device = replace(device, details={"bitmap": bitmap}) if bitmap else device
+    options = read_options(lambda file: host.read(f"/sys/block/{device.name}/md/{file}"))
+    device = replace(device, details=options.given())
     if array is not None:
         slots = array.devices or None
         title, legs = array.name or device.title, _legs(host, device)

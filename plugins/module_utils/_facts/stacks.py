@@ -200,12 +200,6 @@ def parse_array(text: str) -> t.Optional[Array]:
     return Array(values["MD_LEVEL"], array_uuid(uuid), name, devices, values.get("MD_METADATA"))
 
 
-def bitmap_of(location: t.Optional[str]) -> str:
-    """Return the bitmap that sysfs says an array has: internal, none or external; empty where it does not say."""
-    text = (location or "").strip()
-    return "internal" if text[:1] in ("+", "-") else text if text in ("", "none") else "external"
-
-
 MEMBER = "linux_raid_member"
 SUPERBLOCK_BYTES = 256
 _MEMBER_UUID = struct.Struct("<II160x16s")

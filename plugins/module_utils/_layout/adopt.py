@@ -28,7 +28,7 @@ from .._storage.cache import MODES, is_fast_part, is_part
 from .._storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from .._storage.lvm import is_extent, mapper_node
 from .._storage.names import why_no_array, why_no_label, why_no_mount
-from .._storage.raid import RaidLevel
+from .._storage.raid import RaidLevel, array_options
 from .._storage.units import MIB
 from .boot_lines import BootLines, not_carried, read_boot_lines, with_boot_lines
 from .disks import find_disks as find_layout_disks
@@ -193,8 +193,8 @@ def _with_array(found: Adopted, device: Device) -> Adopted:
     if device.slots is None or len(members) < device.slots:
         return found.leaving_out(_node(device), "it lacks a member")
     spares = {"spares": members[device.slots :]} if members[device.slots :] else {}
-    bitmap = {"bitmap": "none"} if device.details.get("bitmap") == "none" and device.kind != RaidLevel.RAID0 else {}
-    shape = {"level": device.kind, "devices": members[: device.slots], "metadata": device.metadata, **spares, **bitmap}
+    options = array_options(device.details).unusual(RaidLevel(device.kind))
+    shape = {"level": device.kind, "devices": members[: device.slots], "metadata": device.metadata, **spares, **options}
     entry = {"name": name, **shape, **_KEPT}
     return found.having("mds", entry, {device.name: name})
 

@@ -16,7 +16,7 @@ from .._schema.model import DesiredArray
 from .._steps.md import AddMembers, ChangeBitmap, ReAddMembers, StartArray, StopArray
 from .._steps.step import Step
 from .._storage import overhead
-from .._storage.raid import RaidLevel, data_legs
+from .._storage.raid import RaidLevel, array_options, data_legs
 from .._storage.units import KIB
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
@@ -71,9 +71,10 @@ def taking_back(present: Present, stack: Stack) -> t.Optional[Step]:
 def changed_bitmap(present: Present, stack: Stack) -> t.Optional[Step]:
     """Return the step that gives the array of a kept stack the bitmap that is desired; None where it has that, or all is well as it is."""
     array = array_of(present, stack)
-    wanted = stack.array.bitmap if stack.array is not None else ""
-    there = array.details.get("bitmap") if array is not None else None
-    return ChangeBitmap(str(array.dev), array.name, wanted) if array is not None and wanted and there and there != wanted else None
+    if array is None or stack.array is None:
+        return None
+    unlike = {key: wanted for key, _there, wanted in stack.array.options.unlike(array_options(array.details))}
+    return ChangeBitmap(str(array.dev), array.name, unlike["bitmap"]) if "bitmap" in unlike else None
 
 
 def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:

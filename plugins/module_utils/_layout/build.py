@@ -167,7 +167,7 @@ def _array(site: Site, stack: Stack) -> Iterator[Step]:
         return
     members, spares = (tuple(site.node(device) for device in devices) for devices in (array.members, array.spares))
     identity = site.layout.identity(array.device)
-    yield CreateArray(array.device, array.title, array.level, members, spares, array.metadata, identity, array.bitmap)
+    yield CreateArray(array.device, array.title, array.level, members, spares, array.metadata, identity, array.options)
     # What was on an array of before can lie in the room of this one, farther inside than clearing its members reaches.
     yield ClearSignatures((array.device,), container_head(site.layout, array.device))
 

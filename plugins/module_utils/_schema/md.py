@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .._data.containers import Row, Table
 from .._data.kinds import Truth, Word
 from .._storage import names
-from .._storage.raid import BITMAPS, RaidLevel, least_legs
+from .._storage.raid import BITMAPS, OPTION_KEYS, ArrayOptions, RaidLevel, array_options, least_legs
 from .entry import Entry
 from .kinds import DEVICES, KEPT, NODES, Level, Named
 
@@ -47,8 +47,7 @@ class DesiredArray:
     asked_metadata: str = "default"
     """The version of the metadata in the schema, `default` where it leaves that open."""
     in_mdadm_conf: bool = True
-    bitmap: str = ""
-    """The bitmap in the schema; empty where it leaves that open."""
+    options: ArrayOptions = ArrayOptions()
 
 
 def array_of(item: Entry) -> DesiredArray:
@@ -58,8 +57,9 @@ def array_of(item: Entry) -> DesiredArray:
         item.mistake("devices", f"{level} needs at least {least_legs(level)} devices, not {len(members)}")
     if level is RaidLevel.RAID0 and item["spares"]:
         item.mistake("spares", "raid0 cannot use a spare")
-    if level is RaidLevel.RAID0 and item["bitmap"]:
-        item.mistake("bitmap", "raid0 has nothing to look through after a crash, and no bitmap; leave it out")
+    options = array_options({key: item[key] for key in OPTION_KEYS})
+    for key, says in options.mistakes(level):
+        item.mistake(key, says)
     by_default = item["metadata"] == "default"
     return DesiredArray(
         place=item.place,
@@ -73,5 +73,5 @@ def array_of(item: Entry) -> DesiredArray:
         space=item.space,
         asked_metadata=item["metadata"],
         in_mdadm_conf=item["mdadm_conf_enabled"],
-        bitmap=item["bitmap"] or "",
+        options=options,
     )

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._facts.present import Present
-from .._facts.stacks import bitmap_of, detail_command, members_of, parse_array
+from .._facts.stacks import detail_command, members_of, parse_array
+from .._storage.raid import ArrayOptions, read_options
 from .machine import LONG_PATIENCE, Machine, StepFailed
 from .needs import Ability, Tool, listed_ability
 from .picture import Picture, Piece, changed, holding
@@ -48,8 +49,8 @@ class CreateArray(ArrayStep):
     """Create an md array on devices that are cleared.
 
     `device` is `/dev/md/NAME`, `title` the NAME, `level` as mdadm has it (raid1), `metadata` 1.2, 1.0, 0.90 or default, `uuid` as libblkid
-    writes it (mdadm wants it with colons: fields of 8 hexadecimal digits). Levels other than raid0 get a bitmap,
-    internal unless that is none.
+    writes it (mdadm wants it with colons: fields of 8 hexadecimal digits). Levels other than raid0 get an internal bitmap unless
+    `options` say otherwise.
     """
 
     device: str
@@ -59,15 +60,14 @@ class CreateArray(ArrayStep):
     spares: tuple[str, ...]
     metadata: str
     uuid: str
-    bitmap: str = ""
+    options: ArrayOptions = ArrayOptions()
 
     words: t.ClassVar[str] = "create the array {device}, {level} on {members}"
 
     @property
     def says(self) -> str:
         """See Described."""
-        without = ", without a bitmap" if self.bitmap == "none" else ""
-        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "") + without
+        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "") + self.options.described()
 
     def abilities(self) -> tuple[Ability, ...]:
         """See Step."""
@@ -89,10 +89,10 @@ class CreateArray(ArrayStep):
     def command(self) -> list[str]:
         """Return the command; its questions are answered by --run, for the members are cleared."""
         metadata = [] if self.metadata == "default" else [f"--metadata={self.metadata}"]
-        bitmap = [] if self.level == "raid0" else [f"--bitmap={self.bitmap or 'internal'}"]
+        options = self.options if self.level == "raid0" or self.options.bitmap else replace(self.options, bitmap="internal")
         spares = [f"--spare-devices={len(self.spares)}"] if self.spares else []
         identity = [f"--name={self.title}", f"--uuid={colons(self.uuid)}", _ANY_HOST]
-        shape = [f"--level={self.level}", *metadata, *bitmap, f"--raid-devices={len(self.members)}", *spares]
+        shape = [f"--level={self.level}", *metadata, *options.words(), f"--raid-devices={len(self.members)}", *spares]
         return ["mdadm", "--create", self.device, "--run", *identity, *shape, *self.members, *self.spares]
 
     def run(self, machine: Machine) -> None:
@@ -190,13 +190,8 @@ class WidenArray(_MemberStep):
         self._check_members(machine)
 
 
-@dataclass(frozen=True)
-class GrowArray(ArrayStep):
-    """Let a running array take the whole of its members, which have grown, when md has built it up."""
-
-    device: str
-
-    words: t.ClassVar[str] = "grow the array {device} to the size of its members, when it is built up"
+class _ArrayChange(ArrayStep):
+    """A step that changes an array as a whole, and leaves what is on it."""
 
     def reaches(self, present: Present) -> Iterator[Reach]:
         """See Step."""
@@ -206,16 +201,29 @@ class GrowArray(ArrayStep):
         """See Step."""
         return Writes((self.device,))
 
-    def run(self, machine: Machine) -> None:
-        """Let the array take all of its members. md does not do that while it builds up, which can take hours."""
+    def _grow(self, machine: Machine, option: str) -> None:
+        """Change the array by an option of mdadm once it is built up, which can take hours: md refuses it before."""
         # Code 1: there was nothing to wait for.
         machine.change(["mdadm", "--wait", self.device], patience=LONG_PATIENCE, accepted=(0, 1))
-        machine.change(["mdadm", "--grow", self.device, "--size=max"])
+        machine.change(["mdadm", "--grow", self.device, option])
+
+
+@dataclass(frozen=True)
+class GrowArray(_ArrayChange):
+    """Let a running array take the whole of its members, which have grown, when md has built it up."""
+
+    device: str
+
+    words: t.ClassVar[str] = "grow the array {device} to the size of its members, when it is built up"
+
+    def run(self, machine: Machine) -> None:
+        """Let the array take all of its members."""
+        self._grow(machine, "--size=max")
         machine.settle()
 
 
 @dataclass(frozen=True)
-class ChangeBitmap(ArrayStep):
+class ChangeBitmap(_ArrayChange):
     """Give a running array an internal write-intent bitmap, or take its bitmap away, when md has built it up; `name` is the kernel's."""
 
     device: str
@@ -224,20 +232,10 @@ class ChangeBitmap(ArrayStep):
 
     words: t.ClassVar[str] = "set the bitmap of the array {device} to {bitmap}, when it is built up"
 
-    def reaches(self, present: Present) -> Iterator[Reach]:
-        """See Step."""
-        return whole_devices(present, [self.device], keeps=True)
-
-    def writes(self) -> Writes:
-        """See Step."""
-        return Writes((self.device,))
-
     def run(self, machine: Machine) -> None:
-        """Change the bitmap, which md refuses while it builds up, and see that it has."""
-        # Code 1: there was nothing to wait for.
-        machine.change(["mdadm", "--wait", self.device], patience=LONG_PATIENCE, accepted=(0, 1))
-        machine.change(["mdadm", "--grow", self.device, f"--bitmap={self.bitmap}"])
-        found = bitmap_of(machine.read(f"/sys/block/{self.name}/md/bitmap/location"))
+        """Change the bitmap, and see that it has changed."""
+        self._grow(machine, f"--bitmap={self.bitmap}")
+        found = read_options(lambda file: machine.read(f"/sys/block/{self.name}/md/{file}")).bitmap
         if found != self.bitmap:
             raise StepFailed(f"{self.device} has the bitmap {found or '(not known)'} after it was set to {self.bitmap}")
 
@@ -273,20 +271,12 @@ class StartArray(ArrayStep):
 
 
 @dataclass(frozen=True)
-class StopArray(ArrayStep):
+class StopArray(_ArrayChange):
     """Stop a running md array by its node, without touching its members' superblocks."""
 
     device: str
 
     words: t.ClassVar[str] = "stop the array {device}"
-
-    def reaches(self, present: Present) -> Iterator[Reach]:
-        """See Step."""
-        return whole_devices(present, [self.device], keeps=True)
-
-    def writes(self) -> Writes:
-        """See Step."""
-        return Writes((self.device,))
 
     def run(self, machine: Machine) -> None:
         """Stop the array; its superblocks stay as they are."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import enum
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 
 
 class RaidLevel(str, enum.Enum):
@@ -66,3 +67,54 @@ def data_legs(level: RaidLevel, legs: int) -> int:
         RaidLevel.RAID6: legs - 2,
         RaidLevel.RAID10: legs // 2,
     }[level]
+
+
+@dataclass(frozen=True)
+class ArrayOptions:
+    """What an array is made with beyond its level: keys of both schemas, of facts, and options of mdadm.
+
+    A field at its default leaves that open: a new array has what md gives it, another keeps what it has.
+    """
+
+    bitmap: str = ""
+    """Its write-intent bitmap, one of BITMAPS; also `external` where an array has one in a file."""
+
+    def given(self) -> dict[str, t.Any]:
+        """Return the values by key, without those that are left open."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+    def words(self) -> tuple[str, ...]:
+        """Return the options for `mdadm --create`."""
+        return tuple(f"--{key}={value}" for key, value in self.given().items())
+
+    def described(self) -> str:
+        """Return what follows the description of a new array."""
+        return ", without a bitmap" if self.bitmap == "none" else ""
+
+    def mistakes(self, level: t.Optional[RaidLevel]) -> Iterator[tuple[str, str]]:
+        """Give each key that does not fit the level, with what is wrong."""
+        if level is RaidLevel.RAID0 and self.bitmap:
+            yield "bitmap", "raid0 has nothing to look through after a crash, and no bitmap; leave bitmap out"
+
+    def unlike(self, there: ArrayOptions) -> Iterator[tuple[str, t.Any, t.Any]]:
+        """Give each key that an array has otherwise, with what it has and what is asked for; what is left open or not known is alike."""
+        known = there.given()
+        yield from ((key, known[key], wanted) for key, wanted in self.given().items() if known.get(key, wanted) != wanted)
+
+    def unusual(self, level: RaidLevel) -> dict[str, t.Any]:
+        """Return the values that a new array of the level would not have, and a schema may have."""
+        return {"bitmap": self.bitmap} if self.bitmap == "none" and level is not RaidLevel.RAID0 else {}
+
+
+def array_options(values: Mapping[str, t.Any]) -> ArrayOptions:
+    """Return the options among other values by key."""
+    return ArrayOptions(**{key: values[key] for key in OPTION_KEYS if values.get(key)})
+
+
+def read_options(read: Callable[[str], t.Optional[str]]) -> ArrayOptions:
+    """Return what the kernel shows of a running array; `read` returns the text of a file in /sys/block/NAME/md."""
+    location = (read("bitmap/location") or "").strip()
+    return ArrayOptions(bitmap="internal" if location[:1] in ("+", "-") else location if location in ("", "none") else "external")
+
+
+OPTION_KEYS = tuple(asdict(ArrayOptions()))

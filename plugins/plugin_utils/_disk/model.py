@@ -19,7 +19,7 @@ from enum import StrEnum
 from ...module_utils._storage.cache import WRITETHROUGH
 from ...module_utils._storage.drives import domains
 from ...module_utils._storage.lvm import EXTENT
-from ...module_utils._storage.raid import RaidLevel
+from ...module_utils._storage.raid import ArrayOptions, RaidLevel
 from ...module_utils._storage.unlock import Method
 from ...module_utils._storage.zfs import ASHIFT, Part, Shape, Vdev, shape_of
 
@@ -176,8 +176,7 @@ class Space:
     stripe_size: int | None = None
     """Of a striped lv, in KiB: how much is written to one of its physical volumes before the next; None for LVM's default."""
     level: RaidLevel | None = None
-    bitmap: str | None = None
-    """Of an array: internal or none; None for what md has by itself, internal."""
+    array: ArrayOptions = ArrayOptions()
     legs: int = 0
     spares: int = 0
     """Of an array or a ZFS pool: how many disks more stand by, each with a partition as large as a leg."""

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.bareon.allocator.plugins.module_utils import _steps
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.step import Step
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.raid import ArrayOptions
 
 _VALUES: dict[str, t.Any] = {
     **dict.fromkeys(("vdevs", "properties", "names", "parts", "entries"), ()),
@@ -21,7 +22,7 @@ _VALUES: dict[str, t.Any] = {
 }
 _OF_TYPES: dict[str, t.Any] = {
     **{"tuple[str, ...]": ("/dev/sda1",), "tuple[int, ...]": (1,)},
-    **{"int": 0, "bool": False, "str": "x", "t.Optional[str]": None},
+    **{"int": 0, "bool": False, "str": "x", "t.Optional[str]": None, "ArrayOptions": ArrayOptions()},
 }
 
 

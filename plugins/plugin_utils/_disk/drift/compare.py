@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ....module_utils._storage import cache, thin
 from ....module_utils._storage.filesystems import SWAP
 from ....module_utils._storage.lvm import mapper_node
+from ....module_utils._storage.raid import array_options
 from ....module_utils._storage.zfs import MEMBER
 from ..static.host_files import SWAP_TARGET, below
 from .findings import Finding, State
@@ -224,7 +225,6 @@ def _wrong_array(planned: Plain, there: Plain) -> str:
         return f"the array is a {there['type']}, in the plan a {planned['level']}"
     if members != wanted:
         return f"the array has {members} members, not {wanted}"
-    bitmap, known = planned.get("bitmap"), there.get("bitmap")
-    if bitmap and known and bitmap != known:
-        return f"the array has the bitmap {known}, in the plan {bitmap}"
+    for key, found, asked in array_options(planned).unlike(array_options(there)):
+        return f"the array has the {key} {found}, in the plan {asked}"
     return "" if there.get("active", True) else "the array is not running"

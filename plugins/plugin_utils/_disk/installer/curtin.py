@@ -19,7 +19,7 @@ from ....module_utils._storage import gpt
 from ....module_utils._storage.units import MIB
 from .losses import (
     Losses,
-    lose_bitmaps,
+    lose_array_options,
     lose_extents,
     lose_labels,
     lose_methods,
@@ -52,7 +52,7 @@ def write(layout: Layout, losses: Losses, *, version: str, key_file: str | None)
     lose_extents(layout, losses, "curtin")
     lose_subvolumes(layout, losses, "curtin")
     lose_options_of_volumes(layout, losses, "curtin")
-    lose_bitmaps(layout, losses, "curtin")
+    lose_array_options(layout, losses, "curtin")
     lose_methods(layout, losses, "curtin")
     note_boot_flags(layout, losses, "curtin")
     config = [action for disk in layout.disks for action in _disk(disk, layout, ids, exact=exact)]

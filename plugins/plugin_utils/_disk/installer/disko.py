@@ -32,7 +32,7 @@ from ....module_utils._schema.model import (
 from ....module_utils._storage.filesystems import FILESYSTEMS
 from ....module_utils._storage.units import KIB, MIB
 from ....module_utils._storage.zfs import NOT_MOUNTED, Vdev
-from .losses import Losses, lose_bitmaps, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
+from .losses import Losses, lose_array_options, lose_extents, lose_methods, lose_quotas, note_boot_flags, note_uuids
 from .words import label_of, make_words, mount_words, subvolume_words
 from .write import Target
 
@@ -50,7 +50,7 @@ _IN_LINKS = "#+-.:=@_"
 def write(layout: Layout, losses: Losses, *, password_file: str | None) -> str:
     """Return the module; `password_file` holds the passphrase of LUKS where disko runs, which asks for it otherwise."""
     lose_extents(layout, losses, "disko")
-    lose_bitmaps(layout, losses, "disko")
+    lose_array_options(layout, losses, "disko")
     lose_quotas(layout, losses, "disko")
     lose_methods(layout, losses, "disko")
     for note in (note_uuids, note_boot_flags):

@@ -148,8 +148,7 @@ def _filesystem(filesystem: DesiredFilesystem, losses: Losses, size: str) -> str
 def _array(array: DesiredArray, layout: Layout, losses: Losses, numbers: dict[str, str]) -> str:
     devices = ",".join([*(numbers[device] for device in array.members), *(f"{numbers[device]}:spare" for device in array.spares)])
     metadata = [] if array.asked_metadata == "default" else [f"--metadata={array.asked_metadata}"]
-    bitmap = [f"--bitmap={array.bitmap}"] if array.bitmap else []
-    options = f'mdcreateopts="{" ".join([*metadata, *bitmap, f"--name={array.title}"])}"'
+    options = f'mdcreateopts="{" ".join([*metadata, *array.options.words(), f"--name={array.title}"])}"'
     filesystem = layout.filesystem_on(array.device)
     if filesystem is None:
         return f"{array.level} - {devices} - - {options}"

@@ -108,7 +108,7 @@ def _array(array: DesiredArray, nodes: dict[str, str], losses: Losses) -> Json:
     if array.keep_data:
         losses.refuse(array.space, "its data must be kept, but Ignition always makes new arrays")
     options = [] if array.asked_metadata == "default" else [f"--metadata={array.asked_metadata}"]
-    options += [f"--bitmap={array.bitmap}"] if array.bitmap else []
+    options += array.options.words()
     return {
         "name": array.title,
         "level": array.level,

@@ -31,7 +31,7 @@ from ....module_utils._storage.btrfs import make_options
 from ....module_utils._storage.units import MIB
 from .losses import (
     Losses,
-    lose_bitmaps,
+    lose_array_options,
     lose_labels,
     lose_methods,
     lose_options_of_volumes,
@@ -74,7 +74,7 @@ class _Writer:
         layout = self._layout
         lose_types(layout, self._losses, "Kickstart has no command for it", (gpt.ESP, gpt.BIOS_BOOT))
         for note in (
-            lose_bitmaps,
+            lose_array_options,
             lose_labels,
             lose_methods,
             lose_options_of_volumes,

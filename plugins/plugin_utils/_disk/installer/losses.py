@@ -81,11 +81,11 @@ def lose_options_of_volumes(layout: Layout, losses: Losses, installer: str) -> N
             losses.lose(volume.space, f"{installer} makes logical volumes without {' and '.join(volume.options)}")
 
 
-def lose_bitmaps(layout: Layout, losses: Losses, who: str) -> None:
-    """Lose what is said of the bitmaps of arrays."""
+def lose_array_options(layout: Layout, losses: Losses, who: str) -> None:
+    """Lose what arrays are made with beyond their levels."""
     for array in layout.arrays:
-        if array.bitmap and not array.keep_data:
-            losses.lose(array.space, f"{who} leaves it to md whether an array has a bitmap, so not {array.bitmap}")
+        if array.options.bitmap and not array.keep_data:
+            losses.lose(array.space, f"{who} leaves it to md whether an array has a bitmap, so not {array.options.bitmap}")
 
 
 def lose_subvolumes(layout: Layout, losses: Losses, installer: str) -> None:

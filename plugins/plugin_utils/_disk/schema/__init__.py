@@ -5,7 +5,7 @@
 """Reading what people write: the dynamic schema, profiles with overrides, and the facts of a machine.
 
 In comes untrusted plain data; out go `Schema` and `Hardware`, or every mistake with its place. In reading order: values (the keys of a
-space, by tables; sizes, LVM, mounts, subvolumes and datasets have files of their own), parse (a flat list of spaces: entry by entry,
+space, by tables; sizes, LVM, arrays, mounts, subvolumes and datasets have files of their own), parse (a flat list of spaces: by entry,
 relations between them, copies, and no_plan where there can be none; lvm, btrfs and zpool have what is asked of these alone), disks (sets of
 disks by names and expressions), limits (what an expression may cost), alike (which disks make partners), functions (what expressions may
 ask of the hardware), grammar (YAQL's engine), yaql (expressions), hardware (facts), eligible (which disks a plan may use), memo (which

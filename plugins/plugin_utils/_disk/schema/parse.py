@@ -20,7 +20,7 @@ from ....module_utils._data.kinds import kind_of
 from ....module_utils._data.words import listed
 from ....module_utils._storage import btrfs, zfs
 from ....module_utils._storage.filesystems import SECTOR
-from ....module_utils._storage.raid import RaidLevel, least_legs, usual_legs
+from ....module_utils._storage.raid import RaidLevel, array_options, least_legs, usual_legs
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from . import lvm
 from .alike import groups_of_alike
@@ -43,7 +43,7 @@ from .yaql import Evaluator, ExpressionError, is_expression
 from .zpool import check_least_zpool, check_zpool, legs_of_zpool, parts_of
 
 _AS_THEY_ARE = (
-    *("level", "bitmap", "spares", "per_disk", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
+    *("level", "spares", "per_disk", "none_order", "optional", "boot", "encrypt", "unlock", "keep_data"),
     *("mount", "mount_options", "fs_type", "fs_options", "fs_label", "partition_type", "partition_label"),
     *("vdev", "vdevs", "ashift", "properties"),
     *lvm.AS_THEY_ARE,
@@ -505,6 +505,7 @@ class _Reader:
             priority=self._priority(entry),
             subvolumes=tuple(Subvolume(**subvolume) for subvolume in values["subvolumes"]),
             datasets=tuple(Dataset(**dataset) for dataset in values["datasets"]),
+            array=array_options(values),
             **{key: values[key] for key in _AS_THEY_ARE}
             | ({} if zpool is None else {"cache_of": None})
             | ({"encrypt": True} if _shares_encryption(entry) and entry.id in self.encrypted else {}),
@@ -522,8 +523,8 @@ class _Reader:
             self.mistakes.add(
                 f"{entry.place}.spares", "raid0 does not survive the loss of a disk, so a spare is of no use; leave spares out"
             )
-        if level is RaidLevel.RAID0 and entry.values["bitmap"]:
-            self.mistakes.add(f"{entry.place}.bitmap", "raid0 has nothing to look through after a crash, and no bitmap; leave bitmap out")
+        for key, says in array_options(entry.values).mistakes(level):
+            self.mistakes.add(f"{entry.place}.{key}", says)
         if entry.type is SpaceType.BTRFS:
             return legs_of_btrfs(entry, level, disks, self.mistakes)
         if legs is None:

@@ -22,8 +22,9 @@ from ....module_utils._schema.kinds import Properties
 from ....module_utils._schema.unlock import Unlock
 from ....module_utils._storage import gpt, zfs
 from ....module_utils._storage.filesystems import FILESYSTEMS, SPELLINGS
-from ....module_utils._storage.raid import BITMAPS, RaidLevel
+from ....module_utils._storage.raid import OPTION_KEYS, RaidLevel
 from ..model import SpaceType
+from .arrays import ARRAY_ROWS
 from .datasets import Datasets
 from .keep import KEEP
 from .lvm import CACHE_KEYS, GROUP_ROWS, KEYS, POOL_ROWS
@@ -63,7 +64,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})),
     **dict.fromkeys(("vdev", "vdevs", "ashift", "datasets", "properties"), frozenset({SpaceType.ZPOOL})),
     "spares": frozenset({SpaceType.RAID, SpaceType.ZPOOL}),
-    "bitmap": frozenset({SpaceType.RAID}),
+    **dict.fromkeys(OPTION_KEYS, frozenset({SpaceType.RAID})),
     "log_of": frozenset({SpaceType.PARTITION}),
     **CACHE_KEYS,
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
@@ -347,7 +348,7 @@ SPACE = Table(
         Row("level", Word(RaidLevel), "The RAID level of an array, or how a Btrfs lies on several disks."),
         Row("legs", _Legs(), "How many disks an array, a Btrfs or a zpool lies on; `all` is as many as there are."),
         Row("spares", Whole(0), "How many spare disks an array or a zpool has, for when one of its disks fails.", default=0),
-        Row("bitmap", Word(BITMAPS), "Whether md notes which regions of an array are being written: internal, as by default, or none."),
+        *ARRAY_ROWS,
         Row("alike", _FLAG, "Whether it lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
         Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
         Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),

@@ -167,7 +167,7 @@ def _array(space: Space, legs: Sequence[str], kept: bool) -> Plain:
         "metadata": overhead.md_metadata(space.boot),
         "keep_data": kept,
         "space_id": space.id,
-        **({} if space.bitmap is None else {"bitmap": space.bitmap}),
+        **space.array.given(),
     }
 
 

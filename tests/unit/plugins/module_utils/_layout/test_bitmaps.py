@@ -13,12 +13,12 @@ from dataclasses import replace
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import Present
-from ansible_collections.bareon.allocator.plugins.module_utils._facts.stacks import bitmap_of
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt import adopt
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import ChangeBitmap, CreateArray
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.raid import ArrayOptions, read_options
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.drift.compare import compare
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
@@ -54,7 +54,7 @@ def present_with(bitmap: str) -> Present:
     ("location", "bitmap"), [("+8\n", "internal"), ("-8", "internal"), ("none\n", "none"), ("file", "external"), (None, "")]
 )
 def test_the_kernel_says_where_a_bitmap_is(location: str | None, bitmap: str) -> None:
-    assert bitmap_of(location) == bitmap
+    assert read_options({"bitmap/location": location}.get).bitmap == bitmap
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_bitmap_is_changed_where_another_is_asked_for(there: str, wanted: str 
 
 @pytest.mark.parametrize(("bitmap", "option"), [("", "--bitmap=internal"), ("internal", "--bitmap=internal"), ("none", "--bitmap=none")])
 def test_an_array_is_made_with_its_bitmap(bitmap: str, option: str) -> None:
-    step = CreateArray("/dev/md/a", "a", "raid1", ("/dev/sda1", "/dev/sdb1"), (), "1.2", "0" * 32, bitmap)
+    step = CreateArray("/dev/md/a", "a", "raid1", ("/dev/sda1", "/dev/sdb1"), (), "1.2", "0" * 32, ArrayOptions(bitmap))
     assert option in step.command()
 
 
