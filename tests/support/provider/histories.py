@@ -12,12 +12,16 @@ but watched: that of a name never goes back, whatever has become of its bearer.
 from __future__ import annotations
 
 import copy
+import itertools
 import random
+import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_first import claim_first
@@ -30,6 +34,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.quotas import put_quota
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_numbers, read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reap import reap
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.batch import parse_batch, place_batch
 from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
 
 HOSTS = ("h0", "h1", "h2", "h3")
@@ -37,11 +42,17 @@ NAMES = ("ci", "web")
 PROJECTS = (None, "red", "blue")
 USERS = (None, "ann", "bob")
 LEASES = (None, None, None, 0, 1, 2, 3)
+JOBS = {f"job{size}": size for size in range(1, 5)}
+"""Consumers of batches, and how much each of them always asks for."""
 RARE = 0.06
 TRAIT = "CUSTOM_ECC"
 CHECKED_EVERY = 25
 UNIT = 30 * 86400
 """Leases end in the middle of a month; months pass, and the seconds that a run takes do not matter."""
+
+
+ALLOCATION = {name: spec.get("default") for name, spec in ActionModule.ARGUMENTS.items()}
+REQUEST = {name: spec.get("default") for name, spec in REQUEST_ARGUMENTS.items()} | {"order": "none"}
 
 
 class Refused(Exception):
@@ -50,10 +61,11 @@ class Refused(Exception):
 
 @dataclass
 class Host:
-    """A provider in the model."""
+    """A provider in the model; `drained` is the month in which its drain ends, 0 for never."""
 
     total: int
     has_trait: bool
+    drained: int | None = None
 
 
 @dataclass
@@ -87,10 +99,33 @@ class Model:
         return sum(holder.held.get(host, 0) for holder in self.holders)
 
     def put(self, name, total, has_trait):
-        changed = self.hosts.get(name) != Host(total, has_trait)
-        self.registered[name] += name not in self.hosts
+        before = self.hosts.get(name)
+        self.registered[name] += before is None
+        self.hosts[name] = Host(total, has_trait, before and before.drained)
+        return self.hosts[name] != before
+
+    def replace(self, name, total, has_trait):
+        """Another host takes the place of one, if it has room for what that one has given."""
+        if name in self.hosts and self.used(name) > total:
+            raise Refused
+        self.registered[name] += 1
         self.hosts[name] = Host(total, has_trait)
-        return changed
+        for holder in self.holders:
+            if name in holder.held:
+                self.past[holder.project, holder.user, name, holder.held[name], holder.since[name], self.month] += 1
+                holder.since[name] = self.month
+        return True
+
+    def drain(self, name, until):
+        """Return whether anything changes; a drain is for some months, 0 for ever, or None. No two ends are one second."""
+        before = self.hosts[name].drained
+        self.hosts[name].drained = self.month + until if until else until
+        return bool(until) or before != until
+
+    def free(self, name):
+        """How much a host still gives."""
+        host = self.hosts[name]
+        return 0 if host.drained is not None else host.total - self.used(name)
 
     def remove(self, name):
         if self.used(name):
@@ -114,6 +149,9 @@ class Model:
     def sleep(self):
         """A month passes; what ends holds nothing."""
         self.month += 1
+        for host in self.hosts.values():
+            if host.drained and host.drained <= self.month:
+                host.drained = None
         for holder in self.holders:
             if holder.ends is not None and holder.ends <= self.month:
                 self.end(holder, {}, holder.ends)
@@ -163,6 +201,8 @@ class Model:
         had = {} if holder is None else holder.held
         for host, amount in wanted.items():
             more = amount - had.get(host, 0)
+            if more > 0 and self.hosts[host].drained is not None:
+                raise Refused
             if more > 0 and self.used(host) + more > self.hosts[host].total:
                 raise Refused
         belongs = project if project is not None or holder is None else holder.project
@@ -234,6 +274,7 @@ class History:
         self.ended = Counter()
         self.highest = {}
         self.said = ()
+        self.last = ""
         self.number = 0
         self.controllers[0].look(self)
         assert not self.controllers[0].hosts, "the ledger is not empty"
@@ -243,8 +284,8 @@ class History:
         try:
             for number in range(tasks):
                 controller = self.random.choice(self.controllers)
-                kinds = (self.put, self.remove, self.claim, self.claim, self.claim, self.release, self.claim_seen, self.look)
-                rare = (self.sleep, self.reap, self.limit)
+                kinds = (self.put, self.remove, self.claim, self.claim, self.claim, self.release, self.claim_seen, self.look, self.batch)
+                rare = (self.sleep, self.reap, self.limit, self.replace, self.drain, self.finish)
                 self.number = number
                 self.random.choice(rare if self.random.random() < RARE else kinds)(controller)
                 if number % CHECKED_EVERY == CHECKED_EVERY - 1:
@@ -265,7 +306,11 @@ class History:
         except NoSolution:
             done = None
         assert done == expected, self.said
-        self.ended["refused" if done is None else "changed" if done else "same"] += 1
+        self.count("refused" if done is None else "changed" if done else "same")
+
+    def count(self, how):
+        self.last = how
+        self.ended[how] += 1
 
     def put(self, controller):
         name, total, has_trait = self.random.choice(HOSTS), self.random.randint(2, 9), self.random.random() < 0.6
@@ -275,7 +320,8 @@ class History:
         self.said = ("put", entry)
 
         def told():
-            if stale and self.model.hosts.get(name) != Host(total, has_trait) and name in self.model.hosts:
+            host = self.model.hosts.get(name)
+            if stale and host is not None and (host.total, host.has_trait) != (total, has_trait):
                 raise Refused
             return self.model.put(name, total, has_trait)
 
@@ -294,6 +340,79 @@ class History:
 
         changes = parse_changes([entry], "providers[{}]")
         self.compare(lambda: controller.ledger.write(partial(remove_providers, changes=changes)), told)
+
+    def replace(self, controller):
+        """A host is replaced under its own name, and again, which changes nothing."""
+        name, total, has_trait = self.random.choice(HOSTS), self.random.randint(2, 12), self.random.random() < 0.6
+        new = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        entry = {"name": name, "uuid": new, "replaces": name, "inventories": {"VCPU": total}, "traits": [TRAIT] if has_trait else []}
+        once_more = parse_changes([dict(entry)], "providers[{}]")
+        stale = self.give_generation(entry, controller.hosts, name, self.present_host(name), "generation")
+        self.said = ("replace", entry)
+
+        def told():
+            if stale and name in self.model.hosts:
+                raise Refused
+            return self.model.replace(name, total, has_trait)
+
+        changes = parse_changes([entry], "providers[{}]")
+        self.compare(lambda: controller.ledger.write(partial(put_providers, changes=changes)), told)
+        if self.last == "changed":
+            self.compare(lambda: controller.ledger.write(partial(put_providers, changes=once_more)), lambda: False)
+
+    def drain(self, controller):
+        """A host gives nothing more, for some time or for ever, or gives again."""
+        if not self.model.hosts:
+            return
+        name, until = self.random.choice(sorted(self.model.hosts)), self.random.choice((None, None, 0, 1, 2))
+        drained = {None: False, 0: True}.get(until, {"until": f"{(until or 0) * UNIT - UNIT // 2 + self.number}s"})
+        self.said = ("drain", name, drained)
+        changes = parse_changes([{"name": name, "drained": drained}], "providers[{}]")
+        self.compare(lambda: controller.ledger.write(partial(put_providers, changes=changes)), lambda: self.model.drain(name, until))
+
+    def finish(self, controller):
+        """Some jobs end, in one transaction."""
+        entries = [{"consumer": name, "allocations": {}} for name in sorted(self.random.sample(sorted(JOBS), 2))]
+        self.said = ("finish", entries)
+        claims = parse_claims(entries, "consumers[{}]")
+        told = lambda: any([self.model.claim(entry["consumer"], None, None, False, {}) for entry in entries])  # noqa: C419, E731
+        self.compare(lambda: make_claims(controller.ledger, claims), told)
+
+    def batch(self, controller):
+        """Jobs get places in the order of the hosts' names: each that fits, or all or none."""
+        names = self.random.sample(sorted(JOBS), self.random.randint(1, len(JOBS)))
+        together = self.random.random() < 0.5
+        self.said = ("batch", names, together)
+        requests = [{"consumer": name, "request": {**REQUEST, "groups": {"": {"resources": {"VCPU": JOBS[name]}}}}} for name in names]
+        try:
+            done = place_batch(controller.ledger, parse_batch({**ALLOCATION, "requests": requests, "all_or_nothing": together}, {}))
+        except NoSolution:
+            done = None
+        waiting = [name for name in names if self.model.find(name, None, None, False) is None]
+        if together and not self.has_places(waiting):
+            assert done is None, self.said
+            self.count("refused")
+            return
+        uuids = {provider.uuid: provider.name for provider in controller.ledger.read(read_world).providers}
+        got = {each["name"]: {uuids[host] for host in each["allocations"]} for each in done["placed"]}
+        assert done["changed"] == any(name in waiting for name in got), self.said
+        for name in waiting:
+            fitting = [host for host in sorted(self.model.hosts) if self.model.free(host) >= JOBS[name]]
+            if not together:
+                assert got.get(name, set()) == set(fitting[:1]), self.said
+            for host in got.get(name, ()):
+                self.model.claim(name, None, None, False, {host: JOBS[name]})
+        self.count("changed" if done["changed"] else "same")
+
+    def has_places(self, names):
+        """Return whether there is a way to place all, by trying every one."""
+        for hosts in itertools.product(sorted(self.model.hosts), repeat=len(names)):
+            asked = Counter()
+            for name, host in zip(names, hosts):
+                asked[host] += JOBS[name]
+            if all(amount <= self.model.free(host) for host, amount in asked.items()):
+                return True
+        return False
 
     def sleep(self, controller):
         """A month passes."""
@@ -415,8 +534,9 @@ class History:
         world, consumers, findings = ledger.read(lambda connection: (read_world(connection), read_consumers(connection), audit(connection)))
         self.watch(world, consumers)
         names = {provider.uuid: provider.name for provider in world.providers}
-        hosts = {each.name: Host(each.inventories["VCPU"].total, TRAIT in each.traits) for each in world.providers}
-        assert hosts == self.model.hosts, self.said
+        hosts = {each.name: (each.inventories["VCPU"].total, TRAIT in each.traits, each.drained is not None) for each in world.providers}
+        told = {name: (host.total, host.has_trait, host.drained is not None) for name, host in self.model.hosts.items()}
+        assert hosts == told, self.said
         held = {
             (each.name, each.project, each.user): {names[host]: parts["VCPU"] for host, parts in world.allocations[uuid].items()}
             for uuid, each in consumers.items()
