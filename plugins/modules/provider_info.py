@@ -65,6 +65,8 @@ seealso:
   - module: bareon.allocator.provider_allocation
   - plugin: bareon.allocator.usages
     plugin_type: lookup
+  - plugin: bareon.allocator.ledger_to_html
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -178,6 +180,11 @@ summary:
   description: Inventories and their consumers, as a table to read.
   returned: success
   type: str
+read_at:
+  description: When this was read, by the clock of the database.
+  returned: success
+  type: str
+  sample: "2026-11-26T14:00:00Z"
 audit:
   description:
     - The contradictions that were found, or an empty list.

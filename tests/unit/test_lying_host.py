@@ -113,7 +113,7 @@ MOVERS = {
     "pvesh": Case("", moves("proxmox"), ("setup", "command"), **MOVED, heard={"command": {"stdout": GUESTS}}),
 }
 """Plays for one host, which others are moved from."""
-HERE = ("balance", "demo", "evacuate", "follow", "move", "place", "providers", "recorded", "redistribute")
+HERE = ("balance", "demo", "evacuate", "follow", "ledger", "move", "place", "providers", "recorded", "redistribute")
 """Playbooks that ask no host, or can do without one."""
 
 

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan
+from ansible_collections.bareon.allocator.tests.support.provider.racks import filled
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -42,6 +43,9 @@ def play(playbook, folder, failed=False, inventory=SAMPLE, settings=(), **variab
         text = output.read()
     assert (done.returncode != 0) == failed, text
     return text
+
+
+GPU_CLAIM = {"consumer": "train<1>", "allocations": {"n1": {"PGPU": 1}}, "project": "red"}
 
 
 def without_what_the_demo_does_not_need(folder):
@@ -212,6 +216,18 @@ def test_register_places_machines_and_gives_everything_back(tmp_path):
     assert text.count("changed: [localhost]") == 5
     again = play("register", tmp_path, bareon_hosts="hci-node,nuc,web-1u", database=f"sqlite:///{ledger}")
     assert again.count("changed: [localhost]") == 4, "the hosts are registered already"
+
+
+def test_ledger_writes_a_page_of_what_the_ledger_has_and_the_same_again(tmp_path):
+    books = filled(tmp_path, [{"name": "n1", "aggregates": ["rack7"], "inventories": {"PGPU": 4}}], [GPU_CLAIM])
+    assert [claim["consumer"] for claim in books["claims"]] == ["train<1>"]
+    text = play("ledger", tmp_path, database=f"sqlite:///{tmp_path}/ledger.sqlite", racks=["rack*"], page="hall.html", title="Hall 2")
+    assert "changed: [localhost]" in text
+    assert re.search(r"/hall\.html shows 1 host and 1\s+claim\.", text)
+    page = (tmp_path / "hall.html").read_text(encoding="utf-8")
+    assert "<h1>Hall 2</h1>" in page
+    assert "train&lt;1&gt;" in page
+    assert "train<1>" not in page
 
 
 def test_apply_stops_before_anything_where_no_disk_fits(tmp_path):

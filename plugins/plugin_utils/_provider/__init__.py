@@ -12,7 +12,8 @@ plain data. The packages, each of which imports only those before it:
 - candidates: every way to satisfy a request, and why there is none (seed 003);
 - ledger: the world kept in a database, changed by one transaction at a time (seed 002);
 - feasible: candidates straight from that database, of which only the trees that may satisfy a request are read;
-- tasks: one file for each module.
+- tasks: one file for each module;
+- render: what provider_info returns as a page.
 
 arguments.py has what the modules take in common. A *ledger* is our word for that database: what is claimed is entered once and for all.
 """

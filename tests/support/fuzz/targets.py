@@ -436,6 +436,7 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
         "join_url": [["https://c:5080", "2", "x"]],
         **{f"hardware_from_{name}": [[data], [json.dumps(data)]] for name, data in recorded.items()},
         "layout_to_host_files": [[applied, HOST_FILES]],
+        "ledger_to_html": [[act("provider_info", folder)({"world": WORLD}), ["r*"], "Ledger"]],
         "moves_to_html": [[moves, "Moves"]],
         "plan_to_ceph": [[whole, HARDWARE, "host", "osds", ["data*"]]],
         "plan_to_butane": [[plain, "fcos"]],

@@ -98,6 +98,7 @@ def run_provider_info(arguments: Mapping[str, t.Any], *, rehearsal: Path | None 
         result["summary"] = summary(_placed(providers, world), result["usages"], result["allocations_by_provider"], labels)
         result["warnings"] = warnings
         result["quotas"] = ledger.read(partial(_quotas, projects=arguments["projects"]))
+        result["read_at"] = shown_time(ledger.read(read_now))
         return result if findings is None else {**result, "audit": findings}
 
 
