@@ -228,7 +228,7 @@ def _host(number: int, tree: _Tree, rack: int, result: Plain, claims: Mapping[st
             parts.append(Part(member["name"], name, usage["used"], usage["capacity"], holders))
         for uuid, amounts in held.items():
             by_consumer[uuid].update(amounts)
-    rooms = tuple(Room(name, *sums[name], sums[name][2]) for name in sorted(sums))
+    rooms = tuple(Room(name, capacity, used, free, closed, free) for name, (capacity, used, free, closed) in sorted(sums.items()))
     use = max((room.used / room.capacity if room.capacity else 1.0 for room in rooms if room.capacity or room.used), default=0.0)
     return Host(
         number=number,
