@@ -12,7 +12,7 @@ rules decide (`place`). What is needed of disks or pieces that are alike need no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..._common.highs import FREE, Limits, Undecided, maximise
@@ -23,6 +23,7 @@ from .shortage import Sums, summed_conflict
 
 _PROGRAMS = 400
 _FEW_NODES = 50
+_RESTRICTIONS = 20
 LIMITS = Limits(gap=1.0, nodes=_FEW_NODES)
 
 
@@ -70,6 +71,41 @@ def _may_hide_another(problem: Problem, summed: Sequence[str]) -> bool:
     return len(set(names)) < len(names) or any(name.startswith("legs:") for name in summed)
 
 
+def needed_restrictions(problem: Problem, constraints: Collection[str], spaces: Iterable[str]) -> list[str]:
+    """Return the spaces whose restriction to some disks is needed for a conflict; without those of the others it is still one.
+
+    After a limit of spaces the rest are returned as they are.
+    """
+    kept, needed = set(constraints), []
+    for number, space in enumerate(spaces):
+        relaxed = _on_any_disk(problem, space)
+        if number < _RESTRICTIONS and _Filter(relaxed).contradict(kept):
+            problem = relaxed
+        else:
+            needed.append(space)
+    return needed
+
+
+def _on_any_disk(problem: Problem, space: str) -> Problem:
+    """Return the problem in which a space may use all disks; what is on every one of its disks would only be on more of them."""
+    everywhere = tuple(range(len(problem.areas)))
+    named = [demand for demand in problem.demands if demand.name == space and demand.areas]
+    if len(named) > 1 and all(demand.kind is Kind.SINGLE for demand in named):
+        return problem
+    boots = tuple(
+        replace(boot, sizes=tuple((area, dict(boot.sizes).get(area, max(size for _area, size in boot.sizes))) for area in everywhere))
+        if boot.name == space and boot.sizes
+        else boot
+        for boot in problem.boot_partitions
+    )
+    return replace(
+        problem,
+        demands=tuple(replace(demand, areas=everywhere) if demand in named else demand for demand in problem.demands),
+        pools=tuple(replace(pool, areas=everywhere) if pool.name == space and pool.areas else pool for pool in problem.pools),
+        boot_partitions=boots,
+    )
+
+
 class _Filter:
     """The deletion filter over one problem."""
 
@@ -84,7 +120,7 @@ class _Filter:
     def run(self, known: Sequence[str] = ()) -> tuple[list[str], bool]:
         """Return a minimal part of a known conflict, or of all names, and whether it is sure that it is minimal."""
         for suspected in (set(known), self._suspected(), set(self._names)):
-            if suspected and self._contradict(suspected):
+            if suspected and self.contradict(suspected):
                 kept, minimal = self._without_needless([name for name in self._names if name in suspected], suspected == set(known))
                 return [name for name in dict.fromkeys(self._model.names) if name in kept], minimal
         return [], True
@@ -114,7 +150,7 @@ class _Filter:
         while pending and self._programs:
             self._programs -= 1
             trial, rest = pending[:block], pending[block:]
-            if self._contradict({*needed, *rest}):
+            if self.contradict({*needed, *rest}):
                 pending = self._relevant(rest, {*needed, *rest})
                 block = max(1, min(block * 2, len(pending) // 2))
             elif len(trial) == 1:
@@ -175,7 +211,7 @@ class _Filter:
                 found[f"min:{demand.name}"] = (demand.kind, demand.areas, demand.legs, demand.unit, demand.pool, boots, ways), demand.low
         return found
 
-    def _contradict(self, kept: set[str]) -> bool:
+    def contradict(self, kept: set[str]) -> bool:
         """Return whether the kept constraints are proven to contradict each other."""
         if self._by_program:
             return self._contradict_by_program(kept)

@@ -14,7 +14,7 @@ from ....module_utils._data.units import format_mib
 from ....module_utils._data.words import listed
 from ....module_utils._storage import lvm
 from ..problem.model import BootPartition, Demand, Kind, Pool, Problem
-from .contradiction import minimal_conflict
+from .contradiction import minimal_conflict, needed_restrictions
 from .least import Change, least_to_give_up, least_to_grow, least_to_lower
 from .remedies import Remedy
 from .shortage import Sums
@@ -101,14 +101,14 @@ def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str
     drives = len({problem.drive_of(disk) for disk in range(len(problem.disk_names))})
     # What needs more disks than there are lies nowhere, whichever it may use.
     too_many = {demand.name for demand in problem.demands if demand.kind is Kind.LEGS and demand.legs > drives}
+    asked = [] if contradictory else [name for name in involved if name in restricted and name not in too_many]
     found = []
-    for name in involved if not contradictory else ():
-        if name in restricted and name not in too_many:
-            areas = {area for demand in problem.demands if demand.name == name for area in demand.areas}
-            areas |= {area for pool in problem.pools if pool.name == name for area in pool.areas}
-            areas |= {area for boot in problem.boot_partitions if boot.name == name for area, _size in boot.sizes}
-            disks = sorted({problem.disk_names[problem.areas[area].disk] for area in areas})
-            found.append({"name": f"disks:{name}", "says": f"{name} may use {listed(disks, _FEW)} only ({restricted[name]})"})
+    for name in needed_restrictions(problem, constraints, asked):
+        areas = {area for demand in problem.demands if demand.name == name for area in demand.areas}
+        areas |= {area for pool in problem.pools if pool.name == name for area in pool.areas}
+        areas |= {area for boot in problem.boot_partitions if boot.name == name for area, _size in boot.sizes}
+        disks = sorted({problem.disk_names[problem.areas[area].disk] for area in areas})
+        found.append({"name": f"disks:{name}", "says": f"{name} may use {listed(disks, _FEW)} only ({restricted[name]})"})
     return found
 
 
