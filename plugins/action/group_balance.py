@@ -21,6 +21,7 @@ from ..plugin_utils._group.arguments import (
     PARALLEL_ARGUMENTS,
     SCORE_ARGUMENTS,
     TOLERANCE_ARGUMENTS,
+    TURN_ARGUMENTS,
 )
 from ..plugin_utils._group.tasks.balance import run_balance
 from ..plugin_utils._group.tasks.storages import run_storages
@@ -32,6 +33,7 @@ class ActionModule(PlanningAction):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
         **TOLERANCE_ARGUMENTS,
+        **TURN_ARGUMENTS,
         **ONLY_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **BALANCING_ARGUMENTS,

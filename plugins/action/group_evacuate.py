@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS, TOLERANCE_ARGUMENTS
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS, TOLERANCE_ARGUMENTS, TURN_ARGUMENTS
 from ..plugin_utils._group.tasks.evacuate import run_evacuate
 from ..plugin_utils._group.tasks.left_out import left_out_of_evacuation, with_left_out, with_notes
 from ..plugin_utils._group.tasks.place import evacuation_summary
@@ -23,6 +23,7 @@ class ActionModule(PlanningAction):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
         **TOLERANCE_ARGUMENTS,
+        **TURN_ARGUMENTS,
         **SCORE_ARGUMENTS,
         "nodes": {"type": "list", "elements": "str"},
         "instances": {"type": "list", "elements": "str"},

@@ -25,6 +25,7 @@ from ..plugin_utils._group.arguments import (
     PARALLEL_ARGUMENTS,
     SCORE_ARGUMENTS,
     TOLERANCE_ARGUMENTS,
+    TURN_ARGUMENTS,
 )
 from ..plugin_utils._group.follow.lock import take, this_run
 from ..plugin_utils._group.follow.record import Moment, read_record, record_to_plain, write_record
@@ -37,6 +38,7 @@ class ActionModule(PlanningAction):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
         **TOLERANCE_ARGUMENTS,
+        **TURN_ARGUMENTS,
         **ONLY_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **BALANCING_ARGUMENTS,

@@ -19,6 +19,7 @@ from ..plugin_utils._group.arguments import (
     PARALLEL_ARGUMENTS,
     SCORE_ARGUMENTS,
     TOLERANCE_ARGUMENTS,
+    TURN_ARGUMENTS,
 )
 from ..plugin_utils._group.tasks.parallel import in_parallel
 from ..plugin_utils._group.tasks.redistribute import run_redistribute
@@ -30,6 +31,7 @@ class ActionModule(PlanningAction):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
         **TOLERANCE_ARGUMENTS,
+        **TURN_ARGUMENTS,
         **ONLY_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **PARALLEL_ARGUMENTS,

@@ -466,6 +466,46 @@ requirements:
   - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """
 
+    TURNS = r"""
+options:
+  move_first:
+    description:
+      - The instances that are moved before all others, each by any of the keys. When nodes are emptied they are the first to leave, and to
+        choose their places; when groups are balanced they are rather moved than others, as their moves have no price.
+    type: dict
+    suboptions:
+      instances:
+        description: Names of instances.
+        type: list
+        elements: str
+      tags:
+        description: Instances with one of these tags.
+        type: list
+        elements: str
+      pools:
+        description: Instances with a disk in one of these storage pools.
+        type: list
+        elements: str
+  move_last:
+    description:
+      - The instances that are moved after all others, and in balancing only where much is gained, as their moves have thirty times the
+        price. Moves of other instances that have no room before come after them.
+    type: dict
+    suboptions:
+      instances:
+        description: Names of instances.
+        type: list
+        elements: str
+      tags:
+        description: Instances with one of these tags.
+        type: list
+        elements: str
+      pools:
+        description: Instances with a disk in one of these storage pools.
+        type: list
+        elements: str
+"""
+
     ONLY = r"""
 options:
   only:

@@ -23,6 +23,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.tolerant
+  - bareon.allocator.cluster.turns
   - bareon.allocator.attributes.reads
   - bareon.allocator.attributes.controller
   - bareon.allocator.scored

@@ -27,6 +27,7 @@ description:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.tolerant
+  - bareon.allocator.cluster.turns
   - bareon.allocator.cluster.only
   - bareon.allocator.scored
   - bareon.allocator.balancing

@@ -24,6 +24,7 @@ author:
 extends_documentation_fragment:
   - bareon.allocator.cluster
   - bareon.allocator.tolerant
+  - bareon.allocator.cluster.turns
   - bareon.allocator.cluster.only
   - bareon.allocator.attributes.reads
   - bareon.allocator.attributes.controller

@@ -14,6 +14,7 @@ from .._common.libraries import refuse_missing
 from .._group.arguments import SourceType
 from .._group.cluster.only import restrict_to
 from .._group.cluster.tolerate import with_tolerance
+from .._group.cluster.turns import with_turns
 from .._group.sources.load import check_source, load_cluster
 from .._group.sources.loaded import Loaded
 
@@ -21,11 +22,11 @@ from .._group.sources.loaded import Loaded
 def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
     """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable.
 
-    Only `only` moves there, and `tolerate` may fail at once.
+    Only `only` moves there, `move_first` and `move_last` say in which order, and `tolerate` may fail at once.
     """
     loaded = _load(arguments, resolve)
     movable = restrict_to(loaded.cluster, arguments.get("only"))
-    return dataclasses.replace(loaded, cluster=with_tolerance(movable, arguments.get("tolerate")))
+    return dataclasses.replace(loaded, cluster=with_turns(with_tolerance(movable, arguments.get("tolerate")), arguments))
 
 
 def _load(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:

@@ -58,9 +58,12 @@ CLUSTER_CONSTRAINTS: Mapping[str, t.Any] = {
     "required_one_of": [("cluster", "source")],
 }
 SCORE_ARGUMENTS: Mapping[str, t.Any] = {"score": {"type": "str", "choices": ["htools", "capacity"], "default": "htools"}}
-ONLY_ARGUMENTS: Mapping[str, t.Any] = {
-    "only": {"type": "dict", "options": {key: {"type": "list", "elements": "str"} for key in ("instances", "tags", "pools")}},
+_SELECTION: Mapping[str, t.Any] = {
+    "type": "dict",
+    "options": {key: {"type": "list", "elements": "str"} for key in ("instances", "tags", "pools")},
 }
+ONLY_ARGUMENTS: Mapping[str, t.Any] = {"only": _SELECTION}
+TURN_ARGUMENTS: Mapping[str, t.Any] = {"move_first": _SELECTION, "move_last": _SELECTION}
 TOLERANCE_ARGUMENTS: Mapping[str, t.Any] = {
     "tolerate": {
         "type": "dict",

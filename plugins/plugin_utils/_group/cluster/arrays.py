@@ -41,6 +41,10 @@ ANYWHERE = -1
 """The pool of an instance whose storage no node names: on the node's own disk, or reached by every node."""
 
 
+_DEARER = np.array([0.0, 1.0, 30.0])
+"""How many times the price of a move is by `Turn`."""
+
+
 class Quantity(IntEnum):
     """What is counted per node, and what an instance adds to it; memory and disk in MiB.
 
@@ -132,6 +136,10 @@ class InstanceFacts:
     stopped_to_move: Booleans
     """Whether it runs, and is stopped and started again to be moved."""
     spindles_known: Booleans
+    turn: Integers
+    """Whose turn it is to move, as `Turn`."""
+    dearer: Floats
+    """By how much the turn makes moves dearer."""
     stays: Booleans
     """Whether no step may be planned for it; `Facts.staying` says why."""
     exclusion: tuple[tuple[int, ...], ...]
@@ -307,6 +315,8 @@ def _instance_facts(
         along=_truths([instance.takes_disk_along and not instance.replicated for instance in instances]),
         stopped_to_move=_truths([instance.runs and not instance.live for instance in instances]),
         spindles_known=_truths([spindles is not None for spindles in basics.spindles]),
+        turn=(turn := np.array([instance.turn for instance in instances], dtype=np.int64)),
+        dearer=_DEARER[turn],
         stays=stays,
         exclusion=exclusion,
         wishes=np.array([len(tags) for tags in desired], dtype=np.int64),

@@ -12,7 +12,7 @@ per node and instance follow the "Shared storage support" part of Ganeti's desig
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 
 class DiskTemplate(StrEnum):
@@ -286,6 +286,14 @@ class Disk:
     stays: str = ""
 
 
+class Turn(IntEnum):
+    """Which instances rather move than others, and before them."""
+
+    FIRST = 0
+    USUAL = 1
+    LAST = 2
+
+
 @dataclass(frozen=True)
 class Load:
     """What an instance is measured to use, in any unit that is the same for all instances."""
@@ -336,6 +344,7 @@ class Instance:
     """How commands of its source call it, such as `vm:101`; empty where that is its name."""
     under_ha: bool = False
     """Whether HA moves it, and is to be asked to."""
+    turn: Turn = Turn.USUAL
 
     @property
     def runs(self) -> bool:

@@ -23,18 +23,29 @@ def restrict_to(cluster: Cluster, only: Mapping[str, Sequence[str] | None] | Non
     An instance is selected by its name (`instances`), by one of its tags (`tags`), or by a pool that one of its disks lies in (`pools`).
     Raises InputError for words that select nothing.
     """
-    given = {key: values for key, values in (only or {}).items() if values is not None}
-    if not given:
-        return cluster
-    words = {instance.name: _words(instance) for instance in cluster.instances}
     mistakes = Mistakes()
-    for key, values in given.items():
-        known = {word for found in words.values() for word in found[key]}
-        mistakes.extend(_unknown(key, values, known))
+    selected = select(cluster, only, "only", mistakes)
     mistakes.check()
-    kept = tuple(name for name, found in words.items() if not any(found[key] & set(values) for key, values in given.items()))
+    if not any(values is not None for values in (only or {}).values()):
+        return cluster
+    kept = tuple(instance.name for instance in cluster.instances if instance.name not in selected)
     rule = Rule(REASON, RuleKind.IGNORE, instances=kept, reason=REASON)
     return dataclasses.replace(cluster, rules=(*cluster.rules, rule)) if kept else cluster
+
+
+Selected = frozenset[str]
+
+
+def select(cluster: Cluster, wanted: Mapping[str, Sequence[str] | None] | None, option: str, mistakes: Mistakes) -> Selected:
+    """Return the names of the instances that an option selects; words that select nothing are mistakes."""
+    given = {key: values for key, values in (wanted or {}).items() if values is not None}
+    if not given:
+        return frozenset()
+    words = {instance.name: _words(instance) for instance in cluster.instances}
+    for key, values in given.items():
+        known = {word for found in words.values() for word in found[key]}
+        mistakes.extend(_unknown(f"{option}.{key}", key, values, known))
+    return frozenset(name for name, found in words.items() if any(found[key] & set(values) for key, values in given.items()))
 
 
 def _words(instance: Instance) -> dict[str, frozenset[str]]:
@@ -42,8 +53,8 @@ def _words(instance: Instance) -> dict[str, frozenset[str]]:
     return {"instances": frozenset([instance.name]), "tags": frozenset(instance.tags), "pools": frozenset(pools)}
 
 
-def _unknown(key: str, values: Sequence[t.Any], known: set[str]) -> Iterator[Mistake]:
+def _unknown(place: str, key: str, values: Sequence[t.Any], known: set[str]) -> Iterator[Mistake]:
     says = {"instances": "is no instance of the cluster", "tags": "is a tag of no instance", "pools": "holds no disk of an instance"}
     for number, value in enumerate(values):
         if value not in known:
-            yield Mistake(f"only.{key}[{number}]", f"{value} {says[key]}{suggest(str(value), known)}")
+            yield Mistake(f"{place}[{number}]", f"{value} {says[key]}{suggest(str(value), known)}")

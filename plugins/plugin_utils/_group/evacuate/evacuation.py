@@ -145,10 +145,10 @@ def _in_order(
     return ordered.moves if len(fewer) == len(moved) else _in_order(state, tasks, fewer, relaxed, reserves)
 
 
-def _rank(state: ClusterState, task: Task) -> tuple[bool, float]:
-    """Return the key of importance: running instances first, then the largest."""
+def _rank(state: ClusterState, task: Task) -> tuple[int, bool, float]:
+    """Return the key of importance: those whose turn is first, then running instances, then the largest."""
     model = state.facts.instances.models[task.instance]
-    return not model.uses_memory, -float(model.memory)
+    return model.turn, not model.uses_memory, -float(model.memory)
 
 
 def _worth(state: ClusterState, tasks: Sequence[Task], targets: dict[int, Place]) -> int:

@@ -98,7 +98,7 @@ class PlacementPrice:
     @classmethod
     def of(cls, state: ClusterState, home: InitialPlacement, prices: Prices) -> PlacementPrice:
         """Return the price of a state and its moves."""
-        each = np.where(state.facts.instances.stopped_to_move, prices.restart, prices.primary)
+        each = np.where(state.facts.instances.stopped_to_move, prices.restart, prices.primary) * state.facts.instances.dearer
         leaving = float(each @ (state.primary != home.primary))
         mirrored = (state.secondary != NOWHERE) | state.facts.instances.along
         moved = home.moved(state)

@@ -8,7 +8,8 @@
     found = order(state, targets, guard, Budget())
     found.moves, found.blocked
 
-Each instance goes straight to its target, once, as soon as there is room. When nobody can go any more (three instances
+Each instance goes straight to its target, once, as soon as there is room; those whose turn is last after all others that can.
+When nobody can go any more (three instances
 may wait for each other in a circle), one of them steps aside to where it lets another one go, and comes from there later.
 """
 
@@ -144,7 +145,9 @@ class _Walk:
     def __init__(self, state: ClusterState, targets: Mapping[int, Place], budget: Budget) -> None:
         self.state = state
         self.moves: list[Move] = []
-        self.waiting = [instance for instance, target in targets.items() if target != state.place_of(instance)]
+        self._turn = state.facts.instances.turn
+        waiting = (instance for instance, target in targets.items() if target != state.place_of(instance))
+        self.waiting = sorted(waiting, key=lambda instance: self._turn[instance])
         self._targets = targets
         self._aside: set[int] = set()
         self._trials = budget.trials
@@ -153,9 +156,17 @@ class _Walk:
         self._spare_moves = np.inf if budget.moves is None else budget.moves - len(self.waiting)
 
     def advance(self, guard: Guard) -> bool:
-        """Make every move that can be made; return whether there was any."""
+        """Make every move that can be made, of those whose turn it is before others; return whether there was any."""
         before = len(self.waiting)
-        for instance in list(self.waiting):
+        turns = sorted(set(self._turn[self.waiting].tolist()))
+        for turn in turns:
+            while self._advance_turn(turn, guard) and len(turns) > 1:
+                continue
+        return len(self.waiting) < before
+
+    def _advance_turn(self, turn: int, guard: Guard) -> bool:
+        before = len(self.waiting)
+        for instance in [waiting for waiting in self.waiting if self._turn[waiting] == turn]:
             move = self._next(instance, self._targets[instance], guard)
             if move is not None:
                 self._make(move)

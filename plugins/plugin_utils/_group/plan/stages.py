@@ -11,7 +11,8 @@ A stage is sound when its moves may be under way all at once, their steps in any
 instances, N+1 included, which is one sum for each other node that may fail; and in any order no sum gets larger than
 with each instance at that step of its move at which it takes most. So each move joins the earliest stage at which that
 keeps the limits, there and in the stages after it. How unequally a spread divides its instances is no such sum: they keep their order,
-each in a stage of its own. What the sequence itself breaks (an instance whose node is down may
+each in a stage of its own. Instances whose turn is later join no stage of those before them.
+What the sequence itself breaks (an instance whose node is down may
 be started where N+1 breaks) may be as broken in any order.
 
 Whether instances on shared storage can restart is no sum but a packing problem for each failing node. There each stage takes
@@ -184,11 +185,17 @@ class _Schedule:
         self._look_at(state, guard, needs)
         self.allowed = self.allowed if allowed is None else dict(allowed)
         stage_of: dict[int, int] = {}
+        by_turn: dict[int, int] = {}
+        turns = state.facts.instances.turn
         for number, (move, (most, net)) in enumerate(zip(moves, needs)):
             # Slots are told from instances by their sign.
             one_by_one = [move.instance, *(-1 - slot for slot in spread_slots(state, move))]
-            first = max(stage_of.get(one, -1) for one in one_by_one) + 1
-            stage_of |= dict.fromkeys(one_by_one, self._add(number, first, nodes_of(move), most, net))
+            turn = int(turns[move.instance])
+            before_it = max((stage for other, stage in by_turn.items() if other < turn), default=-1)
+            first = max(before_it, *(stage_of.get(one, -1) for one in one_by_one)) + 1
+            stage = self._add(number, first, nodes_of(move), most, net)
+            stage_of |= dict.fromkeys(one_by_one, stage)
+            by_turn[turn] = max(by_turn.get(turn, -1), stage)
 
     def of_positions(self, positions: Sequence[int]) -> list[list[int]]:
         """Return the stages with these numbers for the moves."""

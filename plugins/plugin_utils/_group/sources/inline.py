@@ -469,7 +469,7 @@ def _pool_text(name: PoolName) -> dict[str, t.Any]:
 
 
 def _plain_instance(instance: Instance) -> dict[str, t.Any]:
-    fields = {name: getattr(instance, name) for name in Instance.__dataclass_fields__ if name != "storage"}
+    fields = {name: getattr(instance, name) for name in Instance.__dataclass_fields__ if name not in ("storage", "turn")}
     fields |= {
         "status": str(instance.status),
         "disk_template": str(instance.disk_template),
