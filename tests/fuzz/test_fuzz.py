@@ -26,7 +26,17 @@ from ansible_collections.bareon.allocator.tests.support.fuzz.targets import Targ
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGETS = {target.name: target for target in all_targets()}
 CALLS, SEED = int(os.environ.get("TEST_FUZZ_CALLS", "400")), int(os.environ.get("TEST_FUZZ_SEED", "1"))
-HAND_OVER = {"disk_boot", "disk_facts", "disk_keys", "disk_layout", "disk_layout_info", "disk_mounts", "disk_tables", "node_facts"}
+HAND_OVER = {
+    "disk_boot",
+    "disk_erase",
+    "disk_facts",
+    "disk_keys",
+    "disk_layout",
+    "disk_layout_info",
+    "disk_mounts",
+    "disk_tables",
+    "node_facts",
+}
 """Actions that hand their options over to the module on the host, and read none themselves."""
 OF_THE_PLAY = {"host_answer", "pinned_options"}
 """What hands over what a play says to other modules, and what reads its variables; they have tests of their own."""

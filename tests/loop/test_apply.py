@@ -195,6 +195,29 @@ def test_the_layout_that_is_there_is_a_schema(bed):
     assert "wipe" in ad_hoc("disk_layout_info", {"wipe": bed.disks}, bed.folder)["msg"]
 
 
+def test_disks_are_erased_and_the_records_written(bed):
+    assert bed.apply().failed == 0
+    bed.unmount()
+    options = {"playbook": "erase", "bareon_erase": bed.disks, "start_in": bed.folder}
+    expected = bed.apply("--check", **options)
+    assert expected.failed == 0, expected.text
+    assert any(first_bytes(disk) != bytes(2 * MIB) for disk in bed.disks)
+    protected = bed.apply(**options, bareon_protect=[bed.disks[0]])
+    assert protected.failed == 1, protected.text
+    assert not (bed.folder / "erased").exists()
+
+    erased = bed.apply(**options, bareon_title="Rack 7")
+    assert erased.failed == 0, erased.text
+    assert all(first_bytes(disk) == bytes(2 * MIB) for disk in bed.disks)
+    records = json.loads((bed.folder / "erased" / "localhost.json").read_text(encoding="utf-8"))
+    assert {record["disk"] for record in records} == set(bed.disks)
+    page = (bed.folder / "erased.html").read_text(encoding="utf-8")
+    assert "<h1>Rack 7</h1>" in page
+    assert all(disk in page for disk in bed.disks)
+    again = bed.apply("--diff", **options, bareon_title="Rack 7")
+    assert (again.changed, again.failed) == (0, 0), again.text
+
+
 def first_bytes(disk: str) -> bytes:
     with pathlib.Path(disk).open("rb") as file:
         return file.read(2 * MIB)

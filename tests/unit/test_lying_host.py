@@ -86,6 +86,7 @@ FLEETS = {
     "plan": Case("plan", {}, ("disk_facts",), ("layouts",)),
     "report": Case("report", {}, ("disk_facts",), ("layouts.html",)),
     "drift": Case("drift", {}, ("disk_facts",), ("drift.html",)),
+    "erase": Case("erase", {"bareon_erase": ["/dev/disk/by-id/ata-A"]}, ("disk_erase",), ("erased", "erased.html")),
     "register": Case("register", {}, ("disk_facts", "setup", "node_facts")),
     "apply": Case("apply", INSTALLED, (*APPLIED, "disk_keys"), ("keys",), heard=ENCRYPTED),
     "apply in check mode": Case("apply", INSTALLED, (*APPLIED, "disk_keys"), check=True, heard=ENCRYPTED),

@@ -254,6 +254,7 @@ def test_the_table_has_every_module() -> None:
         "controller_file",
         "disk_boot",
         "disk_drift",
+        "disk_erase",
         "disk_facts",
         "disk_mounts",
         "disk_plan",

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from .._facts.present import Present
 from .._facts.tree import PARTITION_TABLES, Device
 from .._steps.reach import Reach
-from .._steps.step import Step
+from .._steps.step import Judged
 from .._storage.units import in_mib
 from .disks import FoundDisk
 
@@ -44,7 +44,7 @@ class Finding:
     offset: t.Optional[int] = None
 
 
-def check_steps(present: Present, disks: Sequence[FoundDisk], given: Given, steps: Iterable[Step]) -> Iterator[str]:
+def check_steps(present: Present, disks: Sequence[FoundDisk], given: Given, steps: Iterable[Judged]) -> Iterator[str]:
     """Give a refusal for everything foreign that a step reaches; no refusal means that all steps may be done."""
     wiped = frozenset(disk.device.name for disk in disks if disk.may_wipe)
     for step in steps:
@@ -60,7 +60,7 @@ def _is_given(present: Present, reach: Reach, finding: Finding, given: Given, wi
     return finding.device.name in given.own or wiped.issuperset(present.disks_below(finding.device.name))
 
 
-def _refusal(present: Present, disks: Sequence[FoundDisk], step: Step, finding: Finding) -> str:
+def _refusal(present: Present, disks: Sequence[FoundDisk], step: Judged, finding: Finding) -> str:
     place = f" at {in_mib(finding.offset)}" if finding.offset is not None else ""
     known = {disk.device.name: disk for disk in disks}
     below = [known[name] for name in present.disks_below(finding.device.name) if name in known]

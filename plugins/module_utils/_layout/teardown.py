@@ -20,6 +20,8 @@ from .._steps.zfs import ExportZpool, ShrinkZpool
 from .._storage import zfs
 from .partitions import describe_one
 
+IN_WIPE = "its disk must be in the schema and in wipe too, with nothing on it that keeps its data"
+
 _ARRAYS = ("raid", "linear", "md")
 _WITHOUT_WHOLE_COPIES = ("raid0", "linear", "raid4", "raid5", "raid6", "raid10")
 """Levels of arrays of which no single member has all data: what one has is nothing without others. The half of a mirror is whole."""
@@ -111,10 +113,13 @@ def _group_uuid(present: Present, device: Device) -> t.Optional[str]:
     return next((volume.group_uuid for volume in present.logical if volume.uuid == device.uuid), None)
 
 
-def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[str] = (), own_groups: Collection[str] = ()) -> Iterator[str]:
+def teardown_refusals(
+    present: Present, destroyed: Destroyed, own: Collection[str] = (), own_groups: Collection[str] = (), remedy: str = IN_WIPE
+) -> Iterator[str]:
     """Give every reason why something that is to be destroyed may not be.
 
-    `own` are the names of our own unfinished work, `own_groups` those of physical volumes of groups of the layout.
+    `own` are the names of our own unfinished work, `own_groups` those of physical volumes of groups of the layout. `remedy` is what has to
+    be true of the disk of something that would stay without its other parts.
     """
     names = destroyed.names(present.tree)
     for name in sorted(names | {device.name for device in destroyed.emptied}):
@@ -125,7 +130,7 @@ def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[st
         elif pool.mounted and name not in own and _is_destroyed(pool, names):
             yield (
                 f"{device.dev or name} belongs to the ZFS pool {pool.name}, which would be destroyed, but is mounted on "
-                f"{', '.join(pool.mounted)}; data in use stays, even if wipe names the disk"
+                f"{', '.join(pool.mounted)}; data in use stays, whatever names the disk"
             )
     for name in sorted(names):
         yield from _unknown_group(present, present.tree.devices[name])
@@ -133,7 +138,7 @@ def teardown_refusals(present: Present, destroyed: Destroyed, own: Collection[st
             yield from _incomplete_group(present, present.tree.devices[name])
             yield from _incomplete_array(present.tree.devices[name])
     for what, staying in _spanning(present, destroyed):
-        yield _spans_words(present, what, staying)
+        yield _spans_words(present, what, staying, remedy)
 
 
 def _zpools_on(present: Present, device: Device) -> Iterator[Zpool]:
@@ -222,11 +227,11 @@ def _busy(tree: Tree, device: Device) -> Iterator[str]:
     what = describe_one(tree, device) if device.dev is None else device.dev
     if device.mountpoints:
         places = ", ".join("used as swap" if place == "[SWAP]" else f"mounted on {place}" for place in device.mountpoints)
-        yield f"{what} would be destroyed, but is {places}; data in use stays, even if wipe names the disk"
+        yield f"{what} would be destroyed, but is {places}; data in use stays, whatever names the disk"
     elif device.uses:
-        yield f"{what} would be destroyed, but is {' and '.join(device.uses)}; data in use stays, even if wipe names the disk"
+        yield f"{what} would be destroyed, but is {' and '.join(device.uses)}; data in use stays, whatever names the disk"
     elif device.openers:
-        yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; data in use stays, even if wipe names the disk"
+        yield f"{what} would be destroyed, but is open in {', '.join(device.openers)}; data in use stays, whatever names the disk"
     elif device.claimed:
         yield f"{what} would be destroyed, but is held by the kernel (in another mount namespace, by ZFS, or the like)"
     elif device.running and not _can_be_closed(device):
@@ -265,15 +270,14 @@ def _called(present: Present, device: Device, found: Filesystem) -> str:
     return f"the ZFS pool {name}" + ("" if present.zpool_on(device) else f", which is not imported (zpool import {name} imports it),")
 
 
-def _spans_words(present: Present, what: str, staying: Iterable[str]) -> str:
+def _spans_words(present: Present, what: str, staying: Iterable[str], remedy: str) -> str:
     places = []
     for name in staying:
         disk = present.whole_disk(name)
         node = present.tree.devices[name].dev or name
         places.append(f"{node} on {disk.id}" if disk is not None and disk.id != node else node)
     where = ", ".join(places)
-    remedy = f"its disk must be in the schema and in wipe too, with nothing on it that keeps its data, or {what} must be moved off it"
-    return f"{what} is also on {where}, which would stay; {remedy}"
+    return f"{what} is also on {where}, which would stay; {remedy}, or {what} must be moved off it"
 
 
 def _title(device: Device) -> str:

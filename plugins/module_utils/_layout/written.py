@@ -15,7 +15,7 @@ from .._facts.present import Present
 from .._facts.select import Disk
 from .._facts.tree import Device
 from .._schema.model import Layout
-from .._steps.step import Step
+from .._steps.step import Judged
 from .._storage.btrfs import BTRFS
 from .._storage.gpt import partition_node
 from .disks import FoundDisk
@@ -25,7 +25,7 @@ _MOST_STEPS = 5
 
 
 def write_refusals(
-    layout: Layout, present: Present, found: Sequence[FoundDisk], steps: Iterable[Step], protections: Sequence[Protection]
+    layout: Layout, present: Present, found: Sequence[FoundDisk], steps: Iterable[Judged], protections: Sequence[Protection]
 ) -> Iterator[str]:
     """Give a refusal for each disk that a step writes to although it may not be written to."""
     steps_on = _steps_by_disk(layout, present, found, steps)
@@ -40,16 +40,16 @@ def write_refusals(
         if by:
             yield (
                 f"{name} is protected by {' and '.join(each.words for each in by)}, so that nothing on it is changed, whatever wipe says; "
-                f"the layout would {listed}"
+                f"this run would {listed}"
             )
         device = present.tree.devices[disk.device.name]
         if device.uses:
-            yield f"{name} is {' and '.join(device.uses)}, so that nothing on it is changed; the layout would {listed}"
+            yield f"{name} is {' and '.join(device.uses)}, so that nothing on it is changed; this run would {listed}"
         if device.row.get("ro"):
-            yield f"{name} is read-only; the layout would {listed}"
+            yield f"{name} is read-only; this run would {listed}"
 
 
-def _steps_by_disk(layout: Layout, present: Present, found: Sequence[FoundDisk], steps: Iterable[Step]) -> dict[str, list[str]]:
+def _steps_by_disk(layout: Layout, present: Present, found: Sequence[FoundDisk], steps: Iterable[Judged]) -> dict[str, list[str]]:
     places = _Places(layout, present, found)
     by_disk: dict[str, list[str]] = {}
     for step in steps:
@@ -67,7 +67,7 @@ class _Places:
         self.partitions = {part.device: disk.device.name for disk in found for part in disk.desired.partitions}
         self.nodes = {partition_node(disk.node, part.number): {disk.device.name} for disk in found for part in disk.desired.partitions}
 
-    def written_by(self, step: Step) -> frozenset[str]:
+    def written_by(self, step: Judged) -> frozenset[str]:
         """Return the names of the disks that a step writes to."""
         writes = step.writes()
         disks = {disk for node in writes.nodes for disk in self._on_node(node)}

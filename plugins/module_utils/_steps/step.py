@@ -50,6 +50,20 @@ class Writes(t.NamedTuple):
     zpool: t.Optional[str] = None
 
 
+class Judged(t.Protocol):
+    """What the gate judges: all that is done to a disk, by a step of a layout or otherwise."""
+
+    @property
+    def says(self) -> str:
+        """What is done, in the imperative."""
+
+    def reaches(self, present: Present) -> Iterable[Reach]:
+        """Give the bytes of present devices that it reaches."""
+
+    def writes(self) -> Writes:
+        """Return where it writes."""
+
+
 class Step(Described, abc.ABC):
     """A step of a layout. Only `run` needs a machine: planning, the gate, previews and check mode read the rest."""
 

@@ -211,6 +211,10 @@ REQUEST = {
     "group_policy": "none",
 }
 
+ERASURE = {
+    **{name: name for name in ("disk", "serial", "wwn", "model", "method", "way", "level", "started", "ended", "checked")},
+    **{"size": 1, "verified": True},
+}
 WISHES = {"with": [UUID], "not_with": ["other"], "prefer": [{"trait": "CUSTOM_A", "weight": 2}, {"aggregate": UUID}]}
 
 
@@ -437,6 +441,7 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
         **{f"hardware_from_{name}": [[data], [json.dumps(data)]] for name, data in recorded.items()},
         "layout_to_host_files": [[applied, HOST_FILES]],
         "ledger_to_html": [[act("provider_info", folder)({"world": WORLD}), ["r*"], "Ledger"]],
+        "erasures_to_html": [[{"a": [ERASURE]}, "Erased"]],
         "moves_to_html": [[moves, "Moves"]],
         "plan_to_ceph": [[whole, HARDWARE, "host", "osds", ["data*"]]],
         "plan_to_butane": [[plain, "fcos"]],

@@ -1,0 +1,40 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Samples of a disk, by which what it reads like is compared: with what it held before, and with what was left behind.
+
+A sample of one byte again and again says nothing, because an erased disk may read so too; only the others are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+
+from .medium import Medium
+
+_SAMPLES = 1024
+_SAMPLE_BYTES = 4096
+_DIGEST_BYTES = 16
+
+
+def take(medium: Medium) -> dict[int, str]:
+    """Return digests of samples, evenly over the disk with both of its ends, by where they begin; raises OSError."""
+    found = {}
+    for start in _places(medium.size):
+        content = medium.read(start, _SAMPLE_BYTES)
+        if content != content[:1] * len(content):
+            found[start] = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+    return found
+
+
+def survivors(before: Mapping[int, str], medium: Medium) -> tuple[int, ...]:
+    """Return where samples are as they were; raises OSError."""
+    after = take(medium)
+    return tuple(start for start, digest in before.items() if after.get(start) == digest)
+
+
+def _places(size: int) -> Iterator[int]:
+    last = (size - _SAMPLE_BYTES) // _SAMPLE_BYTES
+    yield from sorted({last * number // (_SAMPLES - 1) * _SAMPLE_BYTES for number in range(_SAMPLES)} if last > 0 else {0})
