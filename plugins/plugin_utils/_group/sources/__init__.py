@@ -6,6 +6,6 @@
 
 In comes untrusted text or plain data; out goes `Loaded`: a cluster, and a request where the source carries one; or every mistake with its
 place. In reading order: loaded, load (one door to all of them), policy (policies as Ganeti writes them), server (one that is asked over
-HTTP), then one file for each source: text (htools), iallocator, rapi (Ganeti's remote API), inline (a playbook's own lists), and for
-Proxmox VE the package proxmox. A ledger is read by the bridge. After the interfaces of Ganeti's htools.
+HTTP), then one file for each source: text (htools), iallocator and rapi (Ganeti's remote API), which share ganeti, inline (a playbook's own
+lists), and for Proxmox VE the package proxmox. A ledger is read by the bridge. After the interfaces of Ganeti's htools.
 """

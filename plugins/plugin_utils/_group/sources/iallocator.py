@@ -4,8 +4,7 @@
 
 """Ganeti's IAllocator message, version 2: the cluster and the request. Answers are written elsewhere.
 
-Nodes that are not to run instances are drained here; what nodes do not report is 0, and of drained ones, which are taken to
-answer, not every release of Ganeti reports anything. A node that reports nothing without being marked in any way is unreachable.
+Drained nodes are taken to answer, although not every release of Ganeti reports anything of them.
 As in hail, an instance is taken to be balanced automatically, and on a KVM cluster the node's own memory is a fixed amount, since what
 KVM nodes report contains the instances' memory.
 """
@@ -17,65 +16,41 @@ import json
 import typing as t
 from collections.abc import Mapping
 
-from ....module_utils._data.containers import ByName, ListOf, MappingOf, Row, Table, Values
+from ....module_utils._data.containers import ByName, ListOf, MappingOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Anything, Word
 from ..._common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..cluster.check import Places, check_cluster, check_new_instance, pool_names
-from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
+from ..cluster.model import Cluster, Disk, DiskTemplate, Instance, Node, Policy, Status
+from .ganeti import ALLOC_POLICY, NODE_ROWS, TAGS, Report, make_group, make_node, may_run, node_memory
 from .loaded import Loaded
 from .policy import GANETI_POLICY, make_policy
 
 ADMIN_STATES = {"up": Status.RUNNING, "down": Status.ADMIN_DOWN, "offline": Status.ADMIN_OFFLINE}
-KVM_NODE_MEMORY = 4096
-"""MiB that a KVM node is taken to need for itself; htools' default of --static-kvm-node-memory."""
-
-NODE_PARAMETERS = Table(
-    "a node's parameters",
-    [Row("exclusive_storage", TRUTH, default=False), Row("spindle_count", WHOLE, default=1)],
-    others=True,
-)
 _GROUP = Table(
     "a group",
     [
         Row("name", NAME, required=True),
-        Row("alloc_policy", Word(AllocPolicy), required=True),
-        Row("tags", STRINGS, default=()),
+        ALLOC_POLICY,
+        TAGS,
         Row("networks", STRINGS, default=()),
         Row("ipolicy", GANETI_POLICY),
     ],
     others=True,
 )
-_NODE = Table(
-    "a node",
-    [
-        Row("group", NAME, required=True),
-        Row("offline", TRUTH, required=True),
-        Row("drained", TRUTH, required=True),
-        Row("vm_capable", TRUTH, default=True),
-        Row("tags", STRINGS, default=()),
-        Row("ndparams", NODE_PARAMETERS, default=NODE_PARAMETERS.blank),
-        Row("total_memory", Anything()),
-    ],
-    others=True,
+_NODE = Table("a node", [Row("group", NAME, required=True), *NODE_ROWS, Row("total_memory", Anything())], others=True)
+_REPORT = Report(
+    total_memory=Row("total_memory", NUMBER, required=True),
+    node_memory=Row("reserved_memory", WHOLE, required=True),
+    free_memory=Row("free_memory", WHOLE, required=True),
+    total_disk=Row("total_disk", NUMBER, required=True),
+    free_disk=Row("free_disk", WHOLE, required=True),
+    total_cpus=Row("total_cpus", NUMBER, required=True),
+    node_cpus=Row("reserved_cpus", WHOLE, default=0),
+    spindles=Row("total_spindles", WHOLE, default=0),
+    free_spindles=Row("free_spindles", WHOLE, default=0),
 )
-_REPORT = Table(
-    "a node",
-    [
-        Row("total_memory", NUMBER, required=True),
-        Row("reserved_memory", WHOLE, required=True),
-        Row("free_memory", WHOLE, required=True),
-        Row("total_disk", NUMBER, required=True),
-        Row("free_disk", WHOLE, required=True),
-        Row("total_cpus", NUMBER, required=True),
-        Row("reserved_cpus", WHOLE, default=0),
-        Row("total_spindles", WHOLE, default=0),
-        Row("free_spindles", WHOLE, default=0),
-    ],
-    others=True,
-)
-"""What a node reports while it answers."""
-_NODES, _REPORTS = MappingOf(_NODE), MappingOf(_REPORT)
+_NODES, _REPORTS = MappingOf(_NODE), MappingOf(_REPORT.table)
 # Disks of a cluster are much alike: equal ones are one.
 _DISK = Table("a disk", [Row("size", WHOLE, required=True), Row("spindles", WHOLE)], others=True, make=functools.lru_cache(Disk))
 _NIC = Table("a network interface", [Row("network", NAME)], others=True, make=lambda network: network)
@@ -86,7 +61,7 @@ _INSTANCE_ROWS = [
     Row("admin_state", Word(ADMIN_STATES), default="up"),
     Row("disk_template", Word(DiskTemplate), required=True),
     Row("disks", ListOf(_DISK, "disks"), default=()),
-    Row("tags", STRINGS, default=()),
+    TAGS,
     Row("spindle_use", WHOLE, default=1),
     Row("forthcoming", TRUTH, default=False),
     Row("nics", ListOf(_NIC, "network interfaces"), default=()),
@@ -158,9 +133,9 @@ def parse_iallocator(data: t.Any) -> Loaded:
     mistakes = Mistakes()
     values = _MESSAGE.read_nested(data, "", mistakes)
     policy = make_policy(values["ipolicy"], Policy())
-    groups = [_group(uuid, group, policy) for uuid, group in values["nodegroups"].items()]
+    groups = [make_group(uuid, group, policy) for uuid, group in values["nodegroups"].items()]
     names = {group.uuid: group.name for group in groups}
-    memory = KVM_NODE_MEMORY if values["enabled_hypervisors"][:1] == ("kvm",) else None
+    memory = node_memory(next(iter(values["enabled_hypervisors"]), ""))
     nodes = _nodes(values["nodes"], names, memory, mistakes)
     cluster = Cluster(tuple(groups), tuple(nodes), values["instances"], values["cluster_tags"], policy)
     places = Places(
@@ -189,52 +164,16 @@ def requested_instances(loaded: Loaded) -> tuple[Instance, ...]:
     return tuple(instances)
 
 
-def _group(uuid: str, values: Values, policy: Policy) -> Group:
-    return Group(
-        name=values["name"],
-        uuid=uuid,
-        alloc_policy=values["alloc_policy"],
-        tags=values["tags"],
-        networks=values["networks"],
-        policy=make_policy(values["ipolicy"], policy),
-    )
-
-
-def _nodes(given: Mapping[str, t.Any], groups: Mapping[str, str], kvm_memory: int | None, mistakes: Mistakes) -> list[Node]:
+def _nodes(given: Mapping[str, t.Any], groups: Mapping[str, str], own_memory: int | None, mistakes: Mistakes) -> list[Node]:
     """Return the nodes, with what those report that are to run instances and answer. `groups` are names by UUID."""
-    nodes = _NODES.read_nested(given, "nodes", mistakes)
-    live = {name: given[name] for name, values in nodes.items() if _is_live(values) and isinstance(given[name], Mapping)}
-    reports = _REPORTS.read_nested(live, "nodes", mistakes)
-    return [_node(name, values, reports.get(name), groups, kvm_memory) for name, values in nodes.items()]
-
-
-def _works(values: Values) -> bool:
-    return not values["offline"] and values["vm_capable"]
-
-
-def _is_live(values: Values) -> bool:
-    return _works(values) and values["total_memory"] is not None
-
-
-def _node(name: str, values: Values, reported: Values | None, groups: Mapping[str, str], kvm_memory: int | None) -> Node:
-    report = _REPORT.blank if reported is None else reported
-    exclusive, own_memory = values["ndparams"]["exclusive_storage"], report["reserved_memory"]
-    uuid = values["group"]
-    return Node(
-        name=name,
-        group=groups.get(uuid, uuid),
-        total_memory=report["total_memory"],
-        node_memory=own_memory if kvm_memory is None or reported is None else kvm_memory,
-        free_memory=report["free_memory"],
-        total_disk=report["total_disk"],
-        free_disk=report["free_disk"],
-        total_cpus=report["total_cpus"],
-        node_cpus=report["reserved_cpus"],
-        offline=values["offline"],
-        drained=values["drained"] or not values["vm_capable"],
-        unreachable=reported is None and _works(values) and not values["drained"],
-        tags=values["tags"],
-        exclusive_storage=exclusive,
-        spindles=report["total_spindles"] if exclusive else values["ndparams"]["spindle_count"],
-        free_spindles=report["free_spindles"],
-    )
+    read = _NODES.read_nested(given, "nodes", mistakes)
+    live = {name: given[name] for name, values in read.items() if may_run(values) and values["total_memory"] is not None}
+    reports = _REPORTS.read_nested({name: data for name, data in live.items() if isinstance(data, Mapping)}, "nodes", mistakes)
+    nodes = []
+    for name, values in read.items():
+        report = _REPORT.fields(reports.get(name))
+        if name in reports and own_memory is not None:
+            report["node_memory"] = own_memory
+        unreachable = name not in reports and may_run(values) and not values["drained"]
+        nodes.append(make_node(name, groups.get(values["group"], values["group"]), values, report, unreachable=unreachable))
+    return nodes

@@ -5,8 +5,7 @@
 """Ganeti's remote API (RAPI, version 2): four documents about cluster, groups, nodes and instances.
 
 They come from a running cluster, or from files that hold what it answered (`info.json`, `groups.json`, `nodes.json`,
-`instances.json`, as htools' `file://` takes them). What a node that is offline, or does not answer, would report is 0. Only Ganeti's own
-flag makes a node offline; one that does not answer without it is unreachable, and one that is not to run instances is drained.
+`instances.json`, as htools' `file://` takes them).
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from ....module_utils._data.kinds import Anything, Whole, Word, is_number, is_wh
 from ..._common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..._common.urls import join_url
 from ..cluster.check import Places, check_cluster
-from ..cluster.model import AllocPolicy, Cluster, Disk, DiskTemplate, Group, Instance, Node, Policy, Status
-from .iallocator import KVM_NODE_MEMORY, NODE_PARAMETERS
+from ..cluster.model import Cluster, Disk, DiskTemplate, Instance, Node, Policy, Status
+from .ganeti import ALLOC_POLICY, NODE_ROWS, TAGS, Report, make_group, make_node, may_run, node_memory
 from .policy import GANETI_POLICY, make_policy
 from .server import Server
 
@@ -39,8 +38,8 @@ _GROUP = Table(
     [
         Row("name", NAME, required=True),
         Row("uuid", NAME, required=True),
-        Row("alloc_policy", Word(AllocPolicy), required=True),
-        Row("tags", STRINGS, default=()),
+        ALLOC_POLICY,
+        TAGS,
         Row("ipolicy", GANETI_POLICY),
     ],
     others=True,
@@ -50,31 +49,22 @@ _NODE = Table(
     [
         Row("name", NAME, required=True),
         Row("group.uuid", NAME, required=True),
-        Row("offline", TRUTH, required=True),
-        Row("drained", TRUTH, required=True),
-        Row("vm_capable", TRUTH, default=True),
-        Row("tags", STRINGS, default=()),
-        Row("ndparams", NODE_PARAMETERS, default=NODE_PARAMETERS.blank),
+        *NODE_ROWS,
         Row("mtotal", Anything()),
     ],
     others=True,
 )
-_REPORT = Table(
-    "a node",
-    [
-        Row("mtotal", NUMBER, required=True),
-        Row("mnode", WHOLE, required=True),
-        Row("mfree", WHOLE, required=True),
-        Row("dtotal", NUMBER, default=0.0),
-        Row("dfree", WHOLE, default=0),
-        Row("ctotal", NUMBER, required=True),
-        Row("cnos", WHOLE, default=0),
-        Row("sptotal", WHOLE, default=0),
-        Row("spfree", WHOLE, default=0),
-    ],
-    others=True,
+_REPORT = Report(
+    total_memory=Row("mtotal", NUMBER, required=True),
+    node_memory=Row("mnode", WHOLE, required=True),
+    free_memory=Row("mfree", WHOLE, required=True),
+    total_disk=Row("dtotal", NUMBER, default=0.0),
+    free_disk=Row("dfree", WHOLE, default=0),
+    total_cpus=Row("ctotal", NUMBER, required=True),
+    node_cpus=Row("cnos", WHOLE, default=0),
+    spindles=Row("sptotal", WHOLE, default=0),
+    free_spindles=Row("spfree", WHOLE, default=0),
 )
-"""What a node reports while it answers."""
 _BACKEND = Table(
     "backend parameters",
     [
@@ -98,7 +88,7 @@ _INSTANCE = Table(
         Row("disk.sizes", ListOf(Whole(), "whole numbers"), default=()),
         Row("disk.spindles", ListOf(Anything(), "whole numbers"), default=()),
         Row("oper_ram", Anything()),
-        Row("tags", STRINGS, default=()),
+        TAGS,
         Row("forthcoming", TRUTH, default=False),
         Row("beparams", _BACKEND, required=True),
     ],
@@ -110,7 +100,7 @@ _INFO = Table(
         Row("ipolicy", GANETI_POLICY),
         Row("default_hypervisor", NAME, default=""),
         Row("master", NAME, default=""),
-        Row("tags", STRINGS, default=()),
+        TAGS,
     ],
     others=True,
 )
@@ -132,9 +122,9 @@ def parse_rapi(documents: Mapping[str, t.Any]) -> Cluster:
     values = _DOCUMENTS.read_nested(documents, "", mistakes)
     info = values["info"]
     policy = make_policy(info["ipolicy"], Policy())
-    groups = [_group(group, policy) for group in values["groups"]]
+    groups = [make_group(group["uuid"], group, policy) for group in values["groups"]]
     names = {group.uuid: group.name for group in groups}
-    memory = KVM_NODE_MEMORY if info["default_hypervisor"] == "kvm" else None
+    memory = node_memory(info["default_hypervisor"])
     places = Places(
         groups=[f"groups[{position}]" for position in range(len(groups))],
         nodes=[f"nodes[{position}]" for position in range(len(values["nodes"]))],
@@ -148,42 +138,16 @@ def parse_rapi(documents: Mapping[str, t.Any]) -> Cluster:
     return cluster
 
 
-def _group(values: Values, policy: Policy) -> Group:
-    return Group(
-        name=values["name"],
-        uuid=values["uuid"],
-        alloc_policy=values["alloc_policy"],
-        tags=values["tags"],
-        policy=make_policy(values["ipolicy"], policy),
-    )
-
-
-def _node(data: t.Any, place: str, groups: Mapping[str, str], master: str, kvm_memory: int | None, mistakes: Mistakes) -> Node:
+def _node(data: t.Any, place: str, groups: Mapping[str, str], master: str, own_memory: int | None, mistakes: Mistakes) -> Node:
     """Return a node, with what it reports if it is to run instances and answers. `groups` are names by UUID."""
     values = _NODE.read_nested(data, place, mistakes)
-    able = not values["offline"] and values["vm_capable"]
-    live = able and values["mtotal"] is not None
-    report = _REPORT.read_nested(data, place, mistakes) if live else _REPORT.blank
-    exclusive, uuid = values["ndparams"]["exclusive_storage"], values["group.uuid"]
-    return Node(
-        name=values["name"],
-        group=groups.get(uuid, uuid),
-        total_memory=report["mtotal"],
-        node_memory=report["mnode"] if kvm_memory is None or not live else kvm_memory,
-        free_memory=report["mfree"],
-        total_disk=report["dtotal"],
-        free_disk=report["dfree"],
-        total_cpus=report["ctotal"],
-        node_cpus=report["cnos"],
-        offline=values["offline"],
-        drained=values["drained"] or not values["vm_capable"],
-        unreachable=able and not live,
-        master=values["name"] == master,
-        tags=values["tags"],
-        exclusive_storage=exclusive,
-        spindles=report["sptotal"] if exclusive else values["ndparams"]["spindle_count"],
-        free_spindles=report["spfree"],
-    )
+    live = may_run(values) and values["mtotal"] is not None
+    report = _REPORT.fields(_REPORT.table.read_nested(data, place, mistakes) if live else None)
+    if live and own_memory is not None:
+        report["node_memory"] = own_memory
+    group = groups.get(values["group.uuid"], values["group.uuid"])
+    unreachable, name = may_run(values) and not live, values["name"]
+    return make_node(name, group, values, report, unreachable=unreachable, master=name == master)
 
 
 def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:

@@ -120,58 +120,96 @@ class _Intervals(Kind):
 _SILENT = "?"
 """The role of a node that does not answer, and is not marked offline; the format has none, so that it stands in what the node reports."""
 _ROLES = ("N", "Y", "M")
+
+
+class _Column(t.NamedTuple):
+    """A column: its name, how it is read and written, and the field of the model that has its value."""
+
+    name: str
+    field: str
+    kind: Kind = Text()
+    written: Callable[[t.Any], str] = str
+
+
+def _joined(members: Iterable[t.Any]) -> str:
+    return ",".join(map(str, members))
+
+
+def _yes(value: bool) -> str:
+    return "Y" if value else "N"
+
+
+def _rounded(number: float) -> str:
+    return f"{number:.0f}"
+
+
+def _fixed(number: float) -> str:
+    """Return the shortest digits that read back as `number`, never with an exponent, with at least one decimal."""
+    text = format(Decimal(repr(float(number))), "f")
+    return text if "." in text else f"{text}.0"
+
+
 _COUNT, _NUMBER, _TEXT = Whole(0, digits=True), Number(0, digits=True), Text()
-_TAGS = Row("tags", _Members(_TEXT), required=True)
-_GROUP = Table(
-    "a group",
-    [
-        Row("name", _TEXT, required=True),
-        Row("uuid", _TEXT, required=True),
-        Row("alloc_policy", Word(AllocPolicy), required=True),
-        _TAGS,
-        Row("networks", _Members(_TEXT), required=True),
-    ],
-    separator=", ",
+_TAGS = _Column("tags", "tags", _Members(_TEXT), _joined)
+_GROUP_COLUMNS = (
+    _Column("name", "name"),
+    _Column("uuid", "uuid"),
+    _Column("alloc_policy", "alloc_policy", Word(AllocPolicy)),
+    _TAGS,
+    _Column("networks", "networks", _Members(_TEXT), _joined),
 )
-_NODE = Table(
-    "a node",
-    [
-        Row("name", _TEXT, required=True),
-        *(Row(name, _NUMBER if name.startswith("t_") else _COUNT, required=True) for name in ("t_mem", "n_mem", "f_mem")),
-        *(Row(name, _NUMBER if name.startswith("t_") else _COUNT, required=True) for name in ("t_dsk", "f_dsk", "t_cpu")),
-        Row("role", _Role(), required=True),
-        Row("group uuid", _TEXT, required=True),
-        Row("spindles", _COUNT, required=True),
-        _TAGS,
-        Row("exclusive_storage", _Flag(), required=True),
-        Row("free_spindles", _COUNT, required=True),
-        Row("n_cpu", _COUNT, required=True),
-        Row("cpu_speed", _NUMBER, required=True),
-        Row("drained", _Drained(), required=True),
-    ],
-    separator=", ",
+_NODE_COLUMNS = (
+    _Column("name", "name"),
+    _Column("t_mem", "total_memory", _NUMBER, _rounded),
+    _Column("n_mem", "node_memory", _COUNT),
+    _Column("f_mem", "free_memory", _COUNT),
+    _Column("t_dsk", "total_disk", _NUMBER, _rounded),
+    _Column("f_dsk", "free_disk", _COUNT),
+    _Column("t_cpu", "total_cpus", _NUMBER, _rounded),
+    _Column("role", "role", _Role()),
+    _Column("group uuid", "group"),
+    _Column("spindles", "spindles", _COUNT),
+    _TAGS,
+    _Column("exclusive_storage", "exclusive_storage", _Flag(), _yes),
+    _Column("free_spindles", "free_spindles", _COUNT),
+    _Column("n_cpu", "node_cpus", _COUNT),
+    _Column("cpu_speed", "cpu_speed", _NUMBER, _fixed),
+    _Column("drained", "drained", _Drained()),
 )
+"""Two have no field of a Node: its role, and in `group` the UUID of its group."""
+_INSTANCE_COLUMNS = (
+    _Column("name", "name"),
+    _Column("mem", "memory", _COUNT),
+    _Column("disk", "disk", _COUNT),
+    _Column("vcpus", "vcpus", _COUNT),
+    _Column("status", "status", Word(Status)),
+    _Column("auto_balance", "auto_balance", _Flag(), _yes),
+    _Column("pnode", "primary"),
+    _Column("snode", "secondary"),
+    _Column("disk_template", "disk_template", Word(DiskTemplate)),
+    _TAGS,
+    _Column("spindle_use", "spindle_use", _COUNT),
+    _Column("spindles", "spindles", _Spindles(), lambda count: "-" if count is None else str(count)),
+    _Column("forthcoming", "forthcoming", _Flag(), _yes),
+)
+
+
+def _table(name: str, columns: Sequence[_Column]) -> Table:
+    """Return the table of some columns, which makes of a line the values by their fields."""
+    fields = tuple(column.field for column in columns)
+    rows = [Row(column.name, column.kind, required=True) for column in columns]
+    return Table(name, rows, separator=", ", make=lambda *values: dict(zip(fields, values)))
+
+
+def _line(columns: Iterable[_Column], of: Group | Node | Instance, **others: str) -> str:
+    return "|".join(others[column.field] if column.field in others else column.written(getattr(of, column.field)) for column in columns)
+
+
+_GROUP = _table("a group", _GROUP_COLUMNS)
+_NODE = _table("a node", _NODE_COLUMNS)
 _NODE_DEFAULTS = ("1", "", "N", "0", "1", "1.0", "")
 _REPORTED = ("t_mem", "n_mem", "f_mem", "t_dsk", "f_dsk", "t_cpu")
-_INSTANCE = Table(
-    "an instance",
-    [
-        Row("name", _TEXT, required=True),
-        Row("mem", _COUNT, required=True),
-        Row("disk", _COUNT, required=True),
-        Row("vcpus", _COUNT, required=True),
-        Row("status", Word(Status), required=True),
-        Row("auto_balance", _Flag(), required=True),
-        Row("pnode", _TEXT, required=True),
-        Row("snode", _TEXT, required=True),
-        Row("disk_template", Word(DiskTemplate), required=True),
-        _TAGS,
-        Row("spindle_use", _COUNT, required=True),
-        Row("spindles", _Spindles(), required=True),
-        Row("forthcoming", _Flag(), required=True),
-    ],
-    separator=", ",
-)
+_INSTANCE = _table("an instance", _INSTANCE_COLUMNS)
 _INSTANCE_DEFAULTS = ("1", "-", "N")
 _POLICY = Table(
     "a policy",
@@ -192,7 +230,7 @@ def parse_text(text: str) -> Cluster:
     """Return the cluster that `text` describes; raise InputError with all mistakes, each with its line."""
     mistakes = Mistakes()
     sections = _split(text, mistakes)
-    groups = {number: _group(values) for number, values in _rows(sections[0], _GROUP, (None,), mistakes)}
+    groups = {number: Group(**values) for number, values in _rows(sections[0], _GROUP, (None,), mistakes)}
     names = {group.uuid: group.name for group in groups.values()}
     node_rows = _rows(sections[1], _NODE, _NODE_DEFAULTS, mistakes, _complete_node)
     nodes = {number: _node(values, number, names, mistakes) for number, values in node_rows}
@@ -270,52 +308,19 @@ def _complete_node(columns: dict[str, str]) -> dict[str, str]:
     return columns | dict.fromkeys((*_REPORTED, "n_cpu", "spindles", "free_spindles"), "0") | {"role": role, "tags": "", "cpu_speed": "1.0"}
 
 
-def _group(values: Values) -> Group:
-    return Group(**values)
-
-
 def _node(values: Values, line: int, group_names: Mapping[str, str], mistakes: Mistakes) -> Node:
-    uuid = values["group uuid"]
+    fields = dict(values)
+    uuid, role = fields["group"], fields.pop("role")
     if uuid not in group_names:
         mistakes.add(f"line {line}, group", f"unknown group {uuid!r}{suggest(uuid, group_names)}")
-    return Node(
-        name=values["name"],
-        group=group_names.get(uuid, ""),
-        total_memory=values["t_mem"],
-        node_memory=values["n_mem"],
-        free_memory=values["f_mem"],
-        total_disk=values["t_dsk"],
-        free_disk=values["f_dsk"],
-        total_cpus=values["t_cpu"],
-        node_cpus=values["n_cpu"],
-        cpu_speed=values["cpu_speed"],
-        offline=values["role"] == "Y" and not values["drained"],
-        drained=values["drained"],
-        unreachable=values["role"] == _SILENT,
-        master=values["role"] == "M",
-        tags=values["tags"],
-        exclusive_storage=values["exclusive_storage"],
-        spindles=values["spindles"],
-        free_spindles=values["free_spindles"],
-    )
+    states = {"offline": role == "Y" and not fields["drained"], "unreachable": role == _SILENT, "master": role == "M"}
+    return Node(**fields | states | {"group": group_names.get(uuid, "")})
 
 
 def _instance(values: Values) -> Instance:
-    return Instance(
-        name=values["name"],
-        memory=values["mem"],
-        disk=values["disk"],
-        vcpus=values["vcpus"],
-        primary=values["pnode"],
-        secondary=values["snode"],
-        status=values["status"],
-        auto_balance=values["auto_balance"],
-        disk_template=values["disk_template"],
-        disks=(Disk(values["disk"], values["spindles"]),),
-        tags=values["tags"],
-        spindle_use=values["spindle_use"],
-        forthcoming=values["forthcoming"],
-    )
+    fields = dict(values)
+    disk = Disk(fields["disk"], fields.pop("spindles"))
+    return Instance(**fields, disks=(disk,))
 
 
 def _policies(lines: _Lines, groups: set[str], mistakes: Mistakes) -> dict[str, Policy]:
@@ -343,59 +348,24 @@ def write_text(cluster: Cluster) -> str:
     """Return the cluster in htools' text format; what the format cannot say (pools, loads, several disks) is left out."""
     uuids = {group.name: group.uuid for group in cluster.groups}
     sections = (
-        [_group_line(group) for group in cluster.groups],
+        [_line(_GROUP_COLUMNS, group) for group in cluster.groups],
         [_node_line(node, uuids[node.group]) for node in cluster.nodes],
-        [_instance_line(instance) for instance in cluster.instances],
+        [_line(_INSTANCE_COLUMNS, instance) for instance in cluster.instances],
         list(cluster.tags),
         [_policy_line("", cluster.policy), *(_policy_line(group.name, group.policy) for group in cluster.groups)],
     )
     return "\n".join("".join(f"{line}\n" for line in lines) for lines in sections)
 
 
-def _group_line(group: Group) -> str:
-    return "|".join((group.name, group.uuid, group.alloc_policy, ",".join(group.tags), ",".join(group.networks)))
-
-
 def _node_line(node: Node, group_uuid: str) -> str:
-    silent, drained = node.state == NodeState.UNREACHABLE, node.state == NodeState.DRAINED
-    return "|".join(
-        (
-            node.name,
-            *((_SILENT,) * 3 if silent else (f"{node.total_memory:.0f}", str(node.node_memory), str(node.free_memory))),
-            f"{node.total_disk:.0f}",
-            str(node.free_disk),
-            f"{node.total_cpus:.0f}",
-            "Y" if node.offline or drained else "M" if node.master else "N",
-            group_uuid,
-            str(node.spindles),
-            ",".join(node.tags),
-            _yes(node.exclusive_storage),
-            str(node.free_spindles),
-            str(node.node_cpus),
-            _fixed(node.cpu_speed),
-            *((NodeState.DRAINED,) if drained else ()),
-        ),
-    )
-
-
-def _instance_line(instance: Instance) -> str:
-    return "|".join(
-        (
-            instance.name,
-            str(instance.memory),
-            str(instance.disk),
-            str(instance.vcpus),
-            instance.status,
-            _yes(instance.auto_balance),
-            instance.primary,
-            instance.secondary,
-            instance.disk_template,
-            ",".join(instance.tags),
-            str(instance.spindle_use),
-            "-" if instance.spindles is None else str(instance.spindles),
-            _yes(instance.forthcoming),
-        ),
-    )
+    drained = node.state == NodeState.DRAINED
+    role = "Y" if node.offline or drained else "M" if node.master else "N"
+    columns = _NODE_COLUMNS if drained else _NODE_COLUMNS[:-1]
+    line = _line(columns, node, role=role, group=group_uuid, drained=NodeState.DRAINED)
+    if node.state != NodeState.UNREACHABLE:
+        return line
+    name, *reported = line.split("|")
+    return "|".join((name, *(_SILENT,) * 3, *reported[3:]))
 
 
 def _policy_line(owner: str, policy: Policy) -> str:
@@ -414,20 +384,6 @@ def _policy_line(owner: str, policy: Policy) -> str:
 
 def _spec_text(spec: Spec) -> str:
     return _joined((spec.memory, spec.cpus, spec.disk_size, spec.disk_count, spec.nics, spec.spindle_use))
-
-
-def _joined(numbers: Iterable[int]) -> str:
-    return ",".join(map(str, numbers))
-
-
-def _yes(value: bool) -> str:
-    return "Y" if value else "N"
-
-
-def _fixed(number: float) -> str:
-    """Return the shortest digits that read back as `number`, never with an exponent, with at least one decimal."""
-    text = format(Decimal(repr(float(number))), "f")
-    return text if "." in text else f"{text}.0"
 
 
 def _shown(number: float) -> str:

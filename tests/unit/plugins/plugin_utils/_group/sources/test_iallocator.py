@@ -12,8 +12,8 @@ import json
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Disk, DiskTemplate, Status
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.ganeti import KVM_NODE_MEMORY
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import (
-    KVM_NODE_MEMORY,
     parse_iallocator,
     parse_json,
     requested_instances,
