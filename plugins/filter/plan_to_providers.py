@@ -20,6 +20,11 @@ description:
     instead of the host.
   - Each volume group is a provider HOST_vg_GROUP below the host. Its C(DISK_GB) is what the volumes of the plan leave free, in whole GiB,
     rounded down. A group with less than one GiB left has no inventory.
+  - Each thin pool is a provider HOST_vg_GROUP_pool_POOL below its group, each ZFS pool a provider HOST_zpool_POOL below the host. Of the
+    spaces in O(offered), a Btrfs is a provider HOST_btrfs_ID, and each partition a provider HOST_partition_ID, with a number if there are
+    several. Their C(DISK_GB) is what they hold, and what the plan gives out is C(reserved), that is, the sizes that the volumes of a thin
+    pool show, quotas and reservations of datasets, and limits of subvolumes. They have the traits C(CUSTOM_POOL_POOL),
+    C(CUSTOM_ZPOOL_POOL), C(CUSTOM_BTRFS_ID) or C(CUSTOM_PARTITION_ID), the same for all partitions of a space.
   - A volume group has the trait C(CUSTOM_VG_GROUP), its name in capitals, with V(_) for everything that is not a letter or digit. If all of
     its disks are known to be of one type, it also has V(STORAGE_DISK_SSD) or V(STORAGE_DISK_HDD).
   - Each GPU is a provider HOST_gpu_ADDRESS with one C(PGPU). Each network card is a provider HOST_nic_NAME with as many C(SRIOV_NET_VF) as
@@ -76,9 +81,22 @@ options:
     default: {}
   volume_groups:
     description:
-      - The names of the volume groups to offer. Default is all.
+      - The names of the volume groups to offer, with their thin pools. Default is all.
     type: list
     elements: str
+  offered:
+    description:
+      - The IDs of spaces to offer, too, each a Btrfs or partitions on which nothing but a file system lies.
+    type: list
+    elements: str
+    version_added: 1.1.0
+  overcommit:
+    description:
+      - How many times its size a thin pool gives, from 1 to 1000. It becomes C(allocation_ratio) of its C(DISK_GB). The capacity is the
+        size times this, less the sizes that the volumes of the plan show.
+    type: float
+    default: 1.0
+    version_added: 1.1.0
 seealso:
   - module: bareon.allocator.disk_plan
   - module: bareon.allocator.provider
@@ -184,11 +202,13 @@ def plan_to_providers(
     limits: t.Any = None,
     volume_groups: t.Any = None,
     node: t.Any = None,
+    offered: t.Any = None,
+    overcommit: t.Any = None,
 ) -> list[dict[str, t.Any]]:
     """Return the providers of a host; AnsibleFilterError with everything that is wrong with the input."""
     try:
         refuse_missing("ledger")
-        given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups, node)]
+        given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups, node, offered, overcommit)]
         return plan_inventory.plan_to_providers(*given)
     except (InputError, MissingLibraries, TypeError) as error:
         raise AnsibleFilterError(f"plan_to_providers: {error}") from error

@@ -5,7 +5,8 @@
 """The bridge from disks to providers: what an applied plan leaves free and what a host has become inventories.
 
 The tree follows what OpenStack does with hosts and NUMA nodes (spec "NUMA topology with resource providers"): the host is the root,
-NUMA nodes are below it with the trait HW_NUMA_ROOT; each volume group is a provider of its own, so that one amount never spans two.
+NUMA nodes are below it with the trait HW_NUMA_ROOT; each volume group, pool, Btrfs or partition is a provider of its own, so that one
+amount never spans two.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .._provider.world.model import LARGEST_AMOUNT
 from .._provider.world.names import LONGEST_NAME, why_no_provider_name
 from .._provider.world.parse import INVENTORY
 from .planned_groups import PlannedGroup, planned_groups
+from .planned_rooms import PlannedRoom, planned_rooms
 
 Plain = dict[str, t.Any]
 
@@ -38,6 +40,7 @@ _VCPU, _MEMORY, _DISK, _GPU, _FUNCTION, _OUT, _IN = CLASSES = (
     "NET_BW_IGR_KILOBIT_PER_SEC",
 )
 _KILOBITS = 1000
+_MOST_OVERCOMMITTED = 1000
 _MIB_OF_GIB = 1024
 _TRAITS_OF_DISKS = {"ssd": os_traits.STORAGE_DISK_SSD, "hdd": os_traits.STORAGE_DISK_HDD}
 _CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
@@ -64,6 +67,17 @@ class _Limits(Kind):
 
     def read(self, value: t.Any) -> Mapping[str, t.Any]:
         return value if isinstance(value, Mapping) else self.refuse(value)
+
+
+class _Times(Kind):
+    """How far a thin pool is overcommitted."""
+
+    wanted, blank = "a number from 1 to 1000", 1.0
+
+    def read(self, value: t.Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= _MOST_OVERCOMMITTED:
+            self.refuse(value)
+        return float(value)
 
 
 _COUNT = Whole(1)
@@ -111,6 +125,7 @@ _NODE = Table(
 )
 _NUMA = ListOf(_NUMA_NODE, "nodes, each with cpus and memory")
 _NAMES = ListOf(Text(filled=True), "names")
+_STORAGE = Table("the options", [Row("offered", _NAMES, default=()), Row("overcommit", _Times(), default=1.0)])
 _LIMITS = Table("the limits", [Row(name, _Limits()) for name in CLASSES])
 
 
@@ -131,15 +146,18 @@ def plan_to_providers(
     limits: t.Any = None,
     volume_groups: t.Any = None,
     node: t.Any = None,
+    offered: t.Any = None,
+    overcommit: t.Any = None,
 ) -> list[Plain]:
-    """Return a host as the option `providers` of the module `provider` takes it: root, NUMA nodes, volume groups, GPUs, network cards.
+    """Return a host as the option `providers` of the module `provider` takes it: root, NUMA nodes, storage, GPUs, network cards.
 
     `plan` is a plan of disk_plan. `facts` has processor_vcpus (or processor_count, processor_cores, processor_threads_per_core) and
     memtotal_mb as Ansible gathers them; where they lack memory, `hardware` (of disk_facts; default facts.bareon_hardware) has it.
     `node` is what node_facts returns (default facts.bareon_node). `numa`, by default that of the node where it has more than one, is
     [{cpus: number or list of the kernel, such as `0-3,8-11`; memory: MiB or a size}].
     `limits` {class: {reserved, allocation_ratio, min_unit, max_unit, step_size}} holds for each provider with that class.
-    `volume_groups` names those that are offered, default all. DISK_GB is whole GiB, rounded down.
+    `volume_groups` names those that are offered, with their thin pools, default all; `offered` are the ids of spaces, Btrfs or partitions,
+    that are, too. `overcommit` is how many times its size a thin pool gives, default 1. DISK_GB is whole GiB, rounded down.
     Raises InputError with everything that is wrong.
     """
     mistakes = Mistakes()
@@ -154,7 +172,11 @@ def plan_to_providers(
     _refuse_too_large(nodes, whole, mistakes)
     groups = _chosen(planned_groups(plan, mistakes), volume_groups, mistakes)
     rules = _limits(limits, mistakes)
-    _check_names(host, groups, mistakes)
+    storage = {"offered": offered, "overcommit": overcommit}
+    more = _STORAGE.read_nested({key: value for key, value in storage.items() if value is not None}, "", mistakes)
+    chosen = {group.name for group in groups}
+    rooms = [room for room in planned_rooms(plan, more["offered"], mistakes) if room.group is None or room.group in chosen]
+    _check_names(host, groups, rooms, mistakes)
     parts = [*map(_Part.of_gpu, server["gpus"]), *map(_Part.of_nic, server["nics"])]
     _check_parts(host, parts, mistakes)
     mistakes.check()
@@ -162,6 +184,7 @@ def plan_to_providers(
         {"name": host, "inventories": {} if nodes else _computing(whole, rules)},
         *(_numa_provider(host, number, node, rules) for number, node in enumerate(nodes)),
         *(_group_provider(host, group, _disk_types(disks), rules) for group in groups),
+        *(_room_provider(host, room, _disk_types(disks), rules, more["overcommit"]) for room in rooms),
         *(_part_provider(host, part, len(nodes), rules) for part in parts),
     ]
     # The ledger takes a fleet whole or not at all: a host that it would refuse must not keep the others out.
@@ -229,10 +252,32 @@ def _numa_provider(host: str, number: int, node: _Machine, rules: Mapping[str, P
     return {"name": name, "parent": host, "inventories": _computing(node, rules), "traits": [os_traits.HW_NUMA_ROOT]}
 
 
-def _group_provider(host: str, group: PlannedGroup, types: Mapping[str, str], rules: Mapping[str, Plain]) -> Plain:
-    kinds = {types.get(disk) for disk in group.disks}
+def _room_provider(host: str, room: PlannedRoom, types: Mapping[str, str], rules: Mapping[str, Plain], overcommit: float) -> Plain:
+    """Return the provider of a pool, a Btrfs or a partition; what the plan gives out of it is reserved."""
+    ratio = overcommit if room.kind == "pool" else 1.0
+    total = room.size // _MIB_OF_GIB
+    # What is given out takes its share of what is overcommitted: the capacity is the size times the ratio, less what is given out.
+    left = max(0, math.floor((room.size - room.given / ratio) / _MIB_OF_GIB))
+    own = rules.get(_DISK, {})
+    reserved = total - min(total, left) + own.get("reserved", 0)
+    rule = {**own, **({"reserved": reserved} if reserved else {}), **({"allocation_ratio": ratio} if ratio > 1 else {})}
+    return {
+        "name": _room_name(host, room),
+        "parent": host if room.group is None else _group_name(host, room.group),
+        "inventories": _inventories({_DISK: total}, {_DISK: rule}),
+        "traits": [_room_trait(room), *_types(room.disks, types)],
+    }
+
+
+def _types(disks: frozenset[str], types: Mapping[str, str]) -> list[str]:
+    """Return the trait of the type that all disks have."""
+    kinds = {types.get(disk) for disk in disks}
     alike = kinds.pop() if len(kinds) == 1 else None
-    traits = [_group_trait(group.name), *([_TRAITS_OF_DISKS[alike]] if alike in _TRAITS_OF_DISKS else [])]
+    return [_TRAITS_OF_DISKS[alike]] if alike in _TRAITS_OF_DISKS else []
+
+
+def _group_provider(host: str, group: PlannedGroup, types: Mapping[str, str], rules: Mapping[str, Plain]) -> Plain:
+    traits = [_group_trait(group.name), *_types(group.disks, types)]
     inventories = _inventories({_DISK: group.free // _MIB_OF_GIB}, rules)
     return {"name": _group_name(host, group.name), "parent": host, "inventories": inventories, "traits": traits}
 
@@ -241,9 +286,21 @@ def _group_name(host: str, group: str) -> str:
     return f"{host}_vg_{group}"
 
 
+def _room_name(host: str, room: PlannedRoom) -> str:
+    return f"{host if room.group is None else _group_name(host, room.group)}_{room.kind}_{room.name}"
+
+
 def _group_trait(group: str) -> str:
     """Return the trait by which a request can ask for a group of that name, on whatever host."""
-    return f"CUSTOM_VG_{re.sub('[^A-Z0-9]', '_', group.upper())}"
+    return _trait("VG", group)
+
+
+def _room_trait(room: PlannedRoom) -> str:
+    return _trait(room.kind, room.space or room.name)
+
+
+def _trait(kind: str, name: str) -> str:
+    return f"CUSTOM_{kind.upper()}_{re.sub('[^A-Z0-9]', '_', name.upper())}"
 
 
 def _computing(machine: _Machine, rules: Mapping[str, Plain]) -> Plain:
@@ -309,7 +366,7 @@ def _disk_types(hardware: Values) -> dict[str, str]:
     return {str(disk.get("id")): str(disk.get("type")) for disk in disks if isinstance(disk, Mapping)} if isinstance(disks, list) else {}
 
 
-def _check_names(host: t.Any, groups: Sequence[PlannedGroup], mistakes: Mistakes) -> None:
+def _check_names(host: t.Any, groups: Sequence[PlannedGroup], rooms: Sequence[PlannedRoom], mistakes: Mistakes) -> None:
     says = why_no_provider_name(host)
     if says:
         mistakes.add("host", says)
@@ -318,3 +375,7 @@ def _check_names(host: t.Any, groups: Sequence[PlannedGroup], mistakes: Mistakes
         says = why_no_provider_name(_group_name(host, group.name))
         if says or len(_group_trait(group.name)) > LONGEST_NAME:
             mistakes.add(f"volume group {group.name}", says or "has too long a name for a trait")
+    for room in rooms:
+        says = why_no_provider_name(_room_name(host, room))
+        if says or len(_room_trait(room)) > LONGEST_NAME:
+            mistakes.add(f"{room.kind} {room.name}", says or "has too long a name for a trait")

@@ -28,7 +28,7 @@ class PlannedGroup:
 
 
 @dataclass(frozen=True)
-class _Device:
+class Device:
     """What a PV can lie on: MiB that it holds, how many legs of data it has (None if it is no array), and its disks."""
 
     size: int
@@ -62,7 +62,7 @@ def planned_groups(plan: t.Any, mistakes: Mistakes) -> list[PlannedGroup]:
 
 def _planned(group: DesiredGroup, layout: Layout, mistakes: Mistakes) -> PlannedGroup:
     extent = group.extent // MIB
-    devices = {device: _device(device, layout) for device in group.devices}
+    devices = {device: planned_device(device, layout) for device in group.devices}
     extents = sum(device.extents(extent) for device in devices.values())
     sizes = [volume.size for volume in layout.volumes_of(group.name) if not volume.pool]
     for pool in layout.pools_of(group.name):
@@ -75,15 +75,16 @@ def _planned(group: DesiredGroup, layout: Layout, mistakes: Mistakes) -> Planned
     return PlannedGroup(group.name, max(0, extents - used) * extent, disks)
 
 
-def _device(name: str, layout: Layout) -> _Device:
+def planned_device(name: str, layout: Layout) -> Device:
+    """Return what a partition, an array or a LUKS container of a layout is to what lies on it."""
     thing = layout.thing(name)
     if isinstance(thing, DesiredContainer):
-        return replace(_device(thing.below, layout), encrypted=True)
+        return replace(planned_device(thing.below, layout), encrypted=True)
     if isinstance(thing, DesiredArray):
-        legs = [_device(member, layout) for member in thing.members]
+        legs = [planned_device(member, layout) for member in thing.members]
         leg, data = min(device.size for device in legs), data_legs(RaidLevel(thing.level), len(legs))
         size = max(0, data * (leg - overhead.md_reserve(leg, thing.asked_metadata, data)))
-        return _Device(size, frozenset().union(*(device.disks for device in legs)), data)
+        return Device(size, frozenset().union(*(device.disks for device in legs)), data)
     (part,) = layout.partitions_below(name)
     disk = next(disk.id for disk in layout.disks if part in disk.partitions)
-    return _Device(part.mib, frozenset([disk]))
+    return Device(part.mib, frozenset([disk]))
