@@ -210,6 +210,12 @@ options:
           - A V(raid0) has none.
         type: str
         choices: [internal, none]
+      chunk:
+        description:
+          - How much of a V(raid) is on one disk before the next one begins, a power of two from 4 KiB to 512 KiB, such as V(64 KiB).
+            A number is MiB. Without it, md makes chunks of 512 KiB.
+          - An existing array keeps its chunks; a plan that asks it for others is refused. A V(raid1) has no chunks.
+        type: raw
       alike:
         description: >-
           Restricts a V(raid), a V(btrfs) or a V(zpool) to disks with the same transport, kind and block size, and sizes within 2 %. Of

@@ -16,7 +16,7 @@ from .._schema.model import DesiredArray
 from .._steps.md import AddMembers, ChangeBitmap, ReAddMembers, StartArray, StopArray
 from .._steps.step import Step
 from .._storage import overhead
-from .._storage.raid import RaidLevel, array_options, data_legs
+from .._storage.raid import CHANGEABLE, RaidLevel, array_options, data_legs
 from .._storage.units import KIB
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
@@ -150,6 +150,9 @@ def _otherwise(array: DesiredArray, device: Device, members: Iterable[Device], w
         return f"the array {array.device} is a {device.kind}, which is not changed to {array.level}"
     if device.metadata not in (None, array.metadata):
         return f"the array {array.device} has metadata {device.metadata}, which is not changed to {array.metadata}"
+    for key, there, wanted in array.options.unlike(array_options(device.details)):
+        if key not in CHANGEABLE:
+            return f"the array {array.device} has the {key} {there}, which is not changed to {wanted}"
     return None
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._data.containers import Row, Table
-from .._data.kinds import Truth, Word
+from .._data.kinds import Truth, Whole, Word
 from .._storage import names
-from .._storage.raid import BITMAPS, OPTION_KEYS, ArrayOptions, RaidLevel, array_options, least_legs
+from .._storage.raid import BITMAPS, LARGEST_CHUNK, LEAST_CHUNK, OPTION_KEYS, ArrayOptions, RaidLevel, array_options, least_legs
 from .entry import Entry
 from .kinds import DEVICES, KEPT, NODES, Level, Named
 
@@ -25,6 +25,11 @@ ARRAY = Table(
         Row("spares", NODES, "The spare partitions.", default=()),
         Row("metadata", Word(("default", "1.0", "1.1", "1.2")), "The version of md's metadata.", default="default"),
         Row("bitmap", Word(BITMAPS), "Its write-intent bitmap; a new array has one unless this is none, another keeps what it has."),
+        Row(
+            "chunk",
+            Whole(LEAST_CHUNK, LARGEST_CHUNK),
+            "KiB of a chunk, a power of two; not of a raid1. An existing array keeps its own.",
+        ),
         Row("mdadm_conf_enabled", Truth(), "Whether mdadm.conf names it.", default=True),
         *KEPT,
     ],

@@ -11,6 +11,8 @@ import typing as t
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from .units import KIB
+
 
 class RaidLevel(str, enum.Enum):
     """A level as mdadm writes it. A text as well, for hosts have Pythons without StrEnum."""
@@ -27,6 +29,9 @@ class RaidLevel(str, enum.Enum):
 
 BITMAPS = ("internal", "none")
 """Where md notes which regions are being written, so that it looks through these alone after a crash."""
+
+LEAST_CHUNK, LARGEST_CHUNK = 4, 512
+"""KiB. The largest is md's default, for which plans have room: LVM and LUKS on an array begin at a multiple of its stripe."""
 
 _LEAST_LEGS: Mapping[RaidLevel, int] = {
     RaidLevel.RAID0: 2,
@@ -78,6 +83,8 @@ class ArrayOptions:
 
     bitmap: str = ""
     """Its write-intent bitmap, one of BITMAPS; also `external` where an array has one in a file."""
+    chunk: int = 0
+    """KiB on one member before the next one begins; mirrors have none."""
 
     def given(self) -> dict[str, t.Any]:
         """Return the values by key, without those that are left open."""
@@ -89,12 +96,16 @@ class ArrayOptions:
 
     def described(self) -> str:
         """Return what follows the description of a new array."""
-        return ", without a bitmap" if self.bitmap == "none" else ""
+        return (", without a bitmap" if self.bitmap == "none" else "") + (f", in chunks of {self.chunk} KiB" if self.chunk else "")
 
     def mistakes(self, level: t.Optional[RaidLevel]) -> Iterator[tuple[str, str]]:
         """Give each key that does not fit the level, with what is wrong."""
         if level is RaidLevel.RAID0 and self.bitmap:
             yield "bitmap", "raid0 has nothing to look through after a crash, and no bitmap; leave bitmap out"
+        if self.chunk and not is_chunk(self.chunk):
+            yield "chunk", f"must be a power of two from {LEAST_CHUNK} to {LARGEST_CHUNK} KiB, not {self.chunk}"
+        elif self.chunk and level is RaidLevel.RAID1:
+            yield "chunk", "each disk of a raid1 has all, so that it has no chunks; leave chunk out"
 
     def unlike(self, there: ArrayOptions) -> Iterator[tuple[str, t.Any, t.Any]]:
         """Give each key that an array has otherwise, with what it has and what is asked for; what is left open or not known is alike."""
@@ -103,7 +114,13 @@ class ArrayOptions:
 
     def unusual(self, level: RaidLevel) -> dict[str, t.Any]:
         """Return the values that a new array of the level would not have, and a schema may have."""
-        return {"bitmap": self.bitmap} if self.bitmap == "none" and level is not RaidLevel.RAID0 else {}
+        bitmap = {"bitmap": self.bitmap} if self.bitmap == "none" and level is not RaidLevel.RAID0 else {}
+        return bitmap | ({"chunk": self.chunk} if is_chunk(self.chunk) and self.chunk != LARGEST_CHUNK else {})
+
+
+def is_chunk(kib: int) -> bool:
+    """Return whether an array can have a chunk of that size."""
+    return LEAST_CHUNK <= kib <= LARGEST_CHUNK and kib & (kib - 1) == 0
 
 
 def array_options(values: Mapping[str, t.Any]) -> ArrayOptions:
@@ -113,8 +130,13 @@ def array_options(values: Mapping[str, t.Any]) -> ArrayOptions:
 
 def read_options(read: Callable[[str], t.Optional[str]]) -> ArrayOptions:
     """Return what the kernel shows of a running array; `read` returns the text of a file in /sys/block/NAME/md."""
-    location = (read("bitmap/location") or "").strip()
-    return ArrayOptions(bitmap="internal" if location[:1] in ("+", "-") else location if location in ("", "none") else "external")
+    location, chunk = ((read(file) or "").strip() for file in ("bitmap/location", "chunk_size"))
+    return ArrayOptions(
+        bitmap="internal" if location[:1] in ("+", "-") else location if location in ("", "none") else "external",
+        chunk=int(chunk) // KIB if chunk.isdecimal() else 0,
+    )
 
 
 OPTION_KEYS = tuple(asdict(ArrayOptions()))
+CHANGEABLE = ("bitmap",)
+"""Those that are changed while an array runs. For others md would rewrite the whole array, and no run does that."""

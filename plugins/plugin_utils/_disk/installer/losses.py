@@ -84,8 +84,8 @@ def lose_options_of_volumes(layout: Layout, losses: Losses, installer: str) -> N
 def lose_array_options(layout: Layout, losses: Losses, who: str) -> None:
     """Lose what arrays are made with beyond their levels."""
     for array in layout.arrays:
-        if array.options.bitmap and not array.keep_data:
-            losses.lose(array.space, f"{who} leaves it to md whether an array has a bitmap, so not {array.options.bitmap}")
+        for key, value in array.options.given().items() if not array.keep_data else ():
+            losses.lose(array.space, f"{who} leaves the {key} of an array to md, so that it may not be {value}")
 
 
 def lose_subvolumes(layout: Layout, losses: Losses, installer: str) -> None:

@@ -55,11 +55,12 @@ EVERY_KEY: Plain = {
     "mds": [
         {
             "name": "/dev/md/data",
-            "level": "raid1",
+            "level": "raid10",
             "devices": [f"{ONE}-part1", f"{TWO}-part1"],
             "spares": [f"{TWO}-part7"],
             "metadata": "1.2",
             "bitmap": "none",
+            "chunk": 64,
             "keep_data": False,
             "space_id": "data",
             "mdadm_conf_enabled": True,

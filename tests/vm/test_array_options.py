@@ -1,0 +1,51 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Chunks of arrays on real md: made as the plan says, reported by facts, adopted, kept, and never changed."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible_collections.bareon.allocator.tests.support.vm.machine import Disk
+from ansible_collections.bareon.allocator.tests.support.vm.recorded_disks import Served
+from ansible_collections.bareon.allocator.tests.support.vm.user_mode import UserModeMachine
+from ansible_collections.bareon.allocator.tests.vm.layout_host import LayoutHost
+
+MIB = 1024**2
+DISKS = (Disk("ONE", 300 * MIB), Disk("TWO", 300 * MIB))
+Plain = dict[str, t.Any]
+
+
+def schema(**keys: t.Any) -> list[Plain]:
+    space: Plain = {"level": "raid10", "legs": 2, "size": 200, "fs_type": "ext4", "mount": "/srv/data"}
+    return [{"id": "data", "type": "raid", **space, **keys}]
+
+
+def test_an_array_is_made_as_the_plan_says_and_stays_so(image: Path, user_mode_root: Path, tmp_path: Path) -> None:
+    machine = UserModeMachine(image, tmp_path)
+    try:
+        machine.start(DISKS, {disk.serial: Served(disk.size) for disk in DISKS}, user_mode_root)
+        for disk in DISKS:
+            machine.plug(disk)
+        host = LayoutHost(machine)
+        wanted = host.plan(schema(chunk="64 KiB"))["schema"]
+        host.apply(wanted)
+        host.build_up_arrays()
+        assert reported(host, "chunk") == 64
+        assert not host.apply(wanted)["changed"]
+        assert host.adopt(DISKS)["schema"]["mds"][0]["chunk"] == 64
+        assert "64K" in host.shell("mdadm --detail /dev/md/data | grep Chunk")
+        assert not host.apply(host.plan(schema())["schema"])["changed"]
+        other = host.plan(schema(chunk="128 KiB"))["schema"]
+        assert "has the chunk 64, which is not changed to 128" in host.refuse(other)
+    finally:
+        machine.throw_away()
+
+
+def reported(host: LayoutHost, key: str) -> t.Any:
+    """What facts say of the array."""
+    (value,) = {holder[key] for disk in host.facts()["disks"] for holder in disk["holders"] if holder["type"] == "raid10"}
+    return value
