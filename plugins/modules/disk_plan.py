@@ -216,6 +216,14 @@ options:
             A number is MiB. Without it, md makes chunks of 512 KiB.
           - An existing array keeps its chunks; a plan that asks it for others is refused. A V(raid1) has no chunks.
         type: raw
+      layout:
+        description:
+          - How a V(raid) lies on its disks. A V(raid10) keeps its two copies near to each other (V(n2), md's default), in different halves
+            of its disks (V(f2), which reads like a V(raid0), writes more slowly and cannot grow), or one chunk apart (V(o2)).
+          - The others are where a V(raid5) or a V(raid6) has its parity; md's default is V(left-symmetric).
+          - An existing array keeps its layout; a plan that asks it for another is refused.
+        type: str
+        choices: [left-symmetric, left-asymmetric, right-symmetric, right-asymmetric, n2, f2, o2]
       alike:
         description: >-
           Restricts a V(raid), a V(btrfs) or a V(zpool) to disks with the same transport, kind and block size, and sizes within 2 %. Of

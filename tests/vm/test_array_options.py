@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chunks of arrays on real md: made as the plan says, reported by facts, adopted, kept, and never changed."""
+"""Chunks and layouts of arrays on real md: made as the plan says, reported by facts, adopted, kept, and never changed."""
 
 from __future__ import annotations
 
@@ -31,16 +31,22 @@ def test_an_array_is_made_as_the_plan_says_and_stays_so(image: Path, user_mode_r
         for disk in DISKS:
             machine.plug(disk)
         host = LayoutHost(machine)
-        wanted = host.plan(schema(chunk="64 KiB"))["schema"]
+        wanted = host.plan(schema(chunk="64 KiB", layout="f2"))["schema"]
         host.apply(wanted)
         host.build_up_arrays()
-        assert reported(host, "chunk") == 64
+        assert (reported(host, "chunk"), reported(host, "layout")) == (64, "f2")
         assert not host.apply(wanted)["changed"]
-        assert host.adopt(DISKS)["schema"]["mds"][0]["chunk"] == 64
-        assert "64K" in host.shell("mdadm --detail /dev/md/data | grep Chunk")
+        adopted = host.adopt(DISKS)["schema"]["mds"][0]
+        assert (adopted["chunk"], adopted["layout"]) == (64, "f2")
+        detail = host.shell("mdadm --detail /dev/md/data")
+        assert "Layout : far=2" in detail
+        assert "Chunk Size : 64K" in detail
         assert not host.apply(host.plan(schema())["schema"])["changed"]
-        other = host.plan(schema(chunk="128 KiB"))["schema"]
-        assert "has the chunk 64, which is not changed to 128" in host.refuse(other)
+        for keys, says in (
+            ({"chunk": "128 KiB"}, "chunk 64, which is not changed to 128"),
+            ({"layout": "o2"}, "layout f2, which is not changed to o2"),
+        ):
+            assert says in host.refuse(host.plan(schema(**keys))["schema"])
     finally:
         machine.throw_away()
 

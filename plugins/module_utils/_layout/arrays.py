@@ -16,7 +16,7 @@ from .._schema.model import DesiredArray
 from .._steps.md import AddMembers, ChangeBitmap, ReAddMembers, StartArray, StopArray
 from .._steps.step import Step
 from .._storage import overhead
-from .._storage.raid import CHANGEABLE, RaidLevel, array_options, data_legs
+from .._storage.raid import CHANGEABLE, FAR, RaidLevel, array_options, data_legs
 from .._storage.units import KIB
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
@@ -240,4 +240,4 @@ def array_growth(stack: Stack, device: t.Optional[Device]) -> int:
 
 def members_can_grow(device: Device) -> bool:
     """Return whether an array can take more of its members."""
-    return device.kind in _WITH_REDUNDANCY and device.metadata in _AT_THEIR_BEGIN
+    return device.kind in _WITH_REDUNDANCY and device.metadata in _AT_THEIR_BEGIN and device.details.get("layout") != FAR

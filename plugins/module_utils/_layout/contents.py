@@ -23,6 +23,7 @@ from .._steps.luks import OpenLuks
 from .._storage import zfs
 from .._storage.btrfs import BTRFS
 from .._storage.filesystems import EXT4, FILESYSTEMS
+from .._storage.raid import FAR
 from .._storage.units import in_mib
 from .arrays import array_growth, is_degraded, look_at_array, members_can_grow, taking_back
 from .partitions import PartitionMatch, Status, gone_partitions, rewrite_table
@@ -433,7 +434,8 @@ def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Opt
     if growing is not None and stack.array is not None and there is not None:
         array = look_at_array(present, stack).device
         if array is not None and not members_can_grow(array):
-            return f"{growing.node} would have to grow, but members of {array.kind} with metadata {array.metadata} cannot"
+            layout_of = f" and the layout {FAR}" if array.details.get("layout") == FAR else ""
+            return f"{growing.node} would have to grow, but members of {array.kind} with metadata {array.metadata}{layout_of} cannot"
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
     return cannot_grow(present, filesystem, there, node, _least_when_grown(present, stack, there))

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from .._data.containers import Row, Table
 from .._data.kinds import Truth, Whole, Word
 from .._storage import names
-from .._storage.raid import BITMAPS, LARGEST_CHUNK, LEAST_CHUNK, OPTION_KEYS, ArrayOptions, RaidLevel, array_options, least_legs
+from .._storage.raid import (
+    ALL_LAYOUTS,
+    BITMAPS,
+    LARGEST_CHUNK,
+    LEAST_CHUNK,
+    OPTION_KEYS,
+    ArrayOptions,
+    RaidLevel,
+    array_options,
+    least_legs,
+)
 from .entry import Entry
 from .kinds import DEVICES, KEPT, NODES, Level, Named
 
@@ -29,6 +39,11 @@ ARRAY = Table(
             "chunk",
             Whole(LEAST_CHUNK, LARGEST_CHUNK),
             "KiB of a chunk, a power of two; not of a raid1. An existing array keeps its own.",
+        ),
+        Row(
+            "layout",
+            Word(ALL_LAYOUTS),
+            "How it lies on its members. An existing array keeps its own.",
         ),
         Row("mdadm_conf_enabled", Truth(), "Whether mdadm.conf names it.", default=True),
         *KEPT,

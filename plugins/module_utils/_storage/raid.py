@@ -33,6 +33,18 @@ BITMAPS = ("internal", "none")
 LEAST_CHUNK, LARGEST_CHUNK = 4, 512
 """KiB. The largest is md's default, for which plans have room: LVM and LUKS on an array begin at a multiple of its stripe."""
 
+_OF_PARITY = {"left-symmetric": 2, "left-asymmetric": 0, "right-symmetric": 3, "right-asymmetric": 1}
+FAR = "f2"
+"""The layout of a RAID 10 that md cannot grow."""
+LAYOUTS: Mapping[RaidLevel, Mapping[str, int]] = {
+    RaidLevel.RAID5: _OF_PARITY,
+    RaidLevel.RAID6: _OF_PARITY,
+    # With two copies each: others would give less room than data_legs says.
+    RaidLevel.RAID10: {"n2": 0x102, FAR: 0x201, "o2": 0x10201},
+}
+"""How levels lie on their members, in mdadm's words and the kernel's numbers; md's default is the first."""
+ALL_LAYOUTS = tuple(dict.fromkeys(word for words in LAYOUTS.values() for word in words))
+
 _LEAST_LEGS: Mapping[RaidLevel, int] = {
     RaidLevel.RAID0: 2,
     RaidLevel.RAID1: 2,
@@ -85,6 +97,8 @@ class ArrayOptions:
     """Its write-intent bitmap, one of BITMAPS; also `external` where an array has one in a file."""
     chunk: int = 0
     """KiB on one member before the next one begins; mirrors have none."""
+    layout: str = ""
+    """One of LAYOUTS of its level."""
 
     def given(self) -> dict[str, t.Any]:
         """Return the values by key, without those that are left open."""
@@ -96,7 +110,9 @@ class ArrayOptions:
 
     def described(self) -> str:
         """Return what follows the description of a new array."""
-        return (", without a bitmap" if self.bitmap == "none" else "") + (f", in chunks of {self.chunk} KiB" if self.chunk else "")
+        bitmap = ", without a bitmap" if self.bitmap == "none" else ""
+        chunk = f", in chunks of {self.chunk} KiB" if self.chunk else ""
+        return bitmap + chunk + (f", with the layout {self.layout}" if self.layout else "")
 
     def mistakes(self, level: t.Optional[RaidLevel]) -> Iterator[tuple[str, str]]:
         """Give each key that does not fit the level, with what is wrong."""
@@ -106,6 +122,12 @@ class ArrayOptions:
             yield "chunk", f"must be a power of two from {LEAST_CHUNK} to {LARGEST_CHUNK} KiB, not {self.chunk}"
         elif self.chunk and level is RaidLevel.RAID1:
             yield "chunk", "each disk of a raid1 has all, so that it has no chunks; leave chunk out"
+        known = LAYOUTS.get(level, {}) if level is not None else {self.layout: 0}
+        if self.layout and self.layout not in known:
+            yield (
+                "layout",
+                f"must be one of {', '.join(known)} for {level}" if known else f"a {level} has only one layout; leave layout out",
+            )
 
     def unlike(self, there: ArrayOptions) -> Iterator[tuple[str, t.Any, t.Any]]:
         """Give each key that an array has otherwise, with what it has and what is asked for; what is left open or not known is alike."""
@@ -115,7 +137,8 @@ class ArrayOptions:
     def unusual(self, level: RaidLevel) -> dict[str, t.Any]:
         """Return the values that a new array of the level would not have, and a schema may have."""
         bitmap = {"bitmap": self.bitmap} if self.bitmap == "none" and level is not RaidLevel.RAID0 else {}
-        return bitmap | ({"chunk": self.chunk} if is_chunk(self.chunk) and self.chunk != LARGEST_CHUNK else {})
+        chunk = {"chunk": self.chunk} if is_chunk(self.chunk) and self.chunk != LARGEST_CHUNK else {}
+        return bitmap | chunk | ({"layout": self.layout} if self.layout in list(LAYOUTS.get(level, ()))[1:] else {})
 
 
 def is_chunk(kib: int) -> bool:
@@ -130,10 +153,12 @@ def array_options(values: Mapping[str, t.Any]) -> ArrayOptions:
 
 def read_options(read: Callable[[str], t.Optional[str]]) -> ArrayOptions:
     """Return what the kernel shows of a running array; `read` returns the text of a file in /sys/block/NAME/md."""
-    location, chunk = ((read(file) or "").strip() for file in ("bitmap/location", "chunk_size"))
+    location, chunk, level, layout = ((read(file) or "").strip() for file in ("bitmap/location", "chunk_size", "level", "layout"))
+    layouts = next((words for each, words in LAYOUTS.items() if each.value == level), {})
     return ArrayOptions(
         bitmap="internal" if location[:1] in ("+", "-") else location if location in ("", "none") else "external",
         chunk=int(chunk) // KIB if chunk.isdecimal() else 0,
+        layout=next((word for word, number in layouts.items() if str(number) == layout), ""),
     )
 
 

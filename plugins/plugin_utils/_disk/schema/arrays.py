@@ -11,7 +11,7 @@ import typing as t
 from ....module_utils._data.containers import Row
 from ....module_utils._data.kinds import Json, Kind, Word
 from ....module_utils._data.units import SIZE_PATTERN
-from ....module_utils._storage.raid import BITMAPS, LARGEST_CHUNK, LEAST_CHUNK, is_chunk
+from ....module_utils._storage.raid import ALL_LAYOUTS, BITMAPS, LARGEST_CHUNK, LEAST_CHUNK, is_chunk
 from ....module_utils._storage.units import KIB
 from .sizes import SpaceSize
 
@@ -36,4 +36,9 @@ class _Chunk(Kind):
 ARRAY_ROWS = (
     Row("bitmap", Word(BITMAPS), "Whether md notes which regions of an array are being written: internal, as by default, or none."),
     Row("chunk", _Chunk(), f"How much of an array is on one disk before the next one begins; by default {LARGEST_CHUNK} KiB."),
+    Row(
+        "layout",
+        Word(ALL_LAYOUTS),
+        "How an array lies on its disks; by default as md has it.",
+    ),
 )

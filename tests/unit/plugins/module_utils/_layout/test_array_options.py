@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chunks of arrays: made as asked for, never changed, read, adopted and compared."""
+"""Chunks and layouts of arrays: made as asked for, never changed, read, adopted and compared."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.present import Present
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt import adopt
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.arrays import members_can_grow
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import CreateArray
@@ -58,6 +59,12 @@ def planned(**keys: t.Any) -> Plain:
     [
         ({"chunk_size": "65536\n"}, {"chunk": 64}),
         ({"chunk_size": "0\n"}, {}),
+        ({"level": "raid10\n", "layout": "258\n"}, {"layout": "n2"}),
+        ({"level": "raid10\n", "layout": "513\n"}, {"layout": "f2"}),
+        ({"level": "raid10\n", "layout": "66049\n"}, {"layout": "o2"}),
+        ({"level": "raid10\n", "layout": "259\n"}, {}),
+        ({"level": "raid6\n", "layout": "2\n"}, {"layout": "left-symmetric"}),
+        ({"level": "raid1\n", "layout": "0\n"}, {}),
         ({"chunk_size": ""}, {}),
         ({}, {}),
     ],
@@ -66,7 +73,7 @@ def test_the_kernel_says_what_an_array_was_made_with(files: Plain, options: Plai
     assert {key: value for key, value in read_options(files.get).given().items() if key != "bitmap"} == options
 
 
-@pytest.mark.parametrize(("options", "words"), [({"chunk": 64}, "--chunk=64"), ({}, None)])
+@pytest.mark.parametrize(("options", "words"), [({"chunk": 64}, "--chunk=64"), ({"layout": "f2"}, "--layout=f2"), ({}, None)])
 def test_an_array_is_made_as_the_plan_says(options: Plain, words: str | None) -> None:
     made = parse_static_schema(schema(**options))
     (step,) = [
@@ -75,7 +82,7 @@ def test_an_array_is_made_as_the_plan_says(options: Plain, words: str | None) ->
     assert [word for word in step.command() if word.startswith(("--chunk", "--layout"))] == ([words] if words else [])
 
 
-@pytest.mark.parametrize(("key", "there", "wanted"), [("chunk", 512, 64)])
+@pytest.mark.parametrize(("key", "there", "wanted"), [("chunk", 512, 64), ("layout", "n2", "f2")])
 def test_an_array_that_is_otherwise_is_refused(key: str, there: t.Any, wanted: t.Any) -> None:
     plan = plan_steps(parse_static_schema(schema(**{key: wanted})), present_with(**{key: there}), [])
     assert plan.steps == ()
@@ -87,7 +94,14 @@ def test_an_array_that_is_otherwise_is_refused(key: str, there: t.Any, wanted: t
 
 @pytest.mark.parametrize(
     ("details", "adopted"),
-    [({"chunk": 64}, {"chunk": 64}), ({"chunk": 512}, {}), ({"chunk": 1024}, {}), ({}, {})],
+    [
+        ({"chunk": 64}, {"chunk": 64}),
+        ({"chunk": 512}, {}),
+        ({"chunk": 1024}, {}),
+        ({"layout": "o2"}, {"layout": "o2"}),
+        ({"layout": "n2"}, {}),
+        ({}, {}),
+    ],
 )
 def test_what_a_new_array_would_not_have_is_adopted(details: Plain, adopted: Plain) -> None:
     present = present_with(**details)
@@ -95,7 +109,17 @@ def test_what_a_new_array_would_not_have_is_adopted(details: Plain, adopted: Pla
     assert {key: array[key] for key in ArrayOptions().__dict__ if key in array} == adopted
 
 
-@pytest.mark.parametrize("keys", [{"chunk": 64, "level": "raid1"}, {"chunk": 96}, {"chunk": 1024}, {"chunk": 2}])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"chunk": 64, "level": "raid1"},
+        {"chunk": 96},
+        {"chunk": 1024},
+        {"chunk": 2},
+        {"layout": "left-symmetric"},
+        {"layout": "n2", "level": "raid1"},
+    ],
+)
 def test_what_md_would_not_make_or_no_plan_has_room_for_is_refused(keys: Plain) -> None:
     place = next(iter(keys))
     with pytest.raises(SchemaMistakes) as caught:
@@ -107,7 +131,10 @@ def test_what_md_would_not_make_or_no_plan_has_room_for_is_refused(keys: Plain) 
     assert [mistake.place for mistake in refused.value.mistakes] == [f"schema[0].{place}"]
 
 
-@pytest.mark.parametrize(("keys", "written", "other"), [({"chunk": "64 KiB"}, {"chunk": 64}, {"chunk": 512})])
+@pytest.mark.parametrize(
+    ("keys", "written", "other"),
+    [({"chunk": "64 KiB"}, {"chunk": 64}, {"chunk": 512}), ({"layout": "f2"}, {"layout": "f2"}, {"layout": "n2"})],
+)
 def test_a_plan_has_it_and_drift_names_another(keys: Plain, written: Plain, other: Plain) -> None:
     plan = planned(**keys)
     assert plan["schema"]["mds"][0].items() >= written.items()
@@ -120,3 +147,10 @@ def test_a_plan_has_it_and_drift_names_another(keys: Plain, written: Plain, othe
             disks.append({"id": table["disk_id"], "size": 1000, "partitions": [entry], "holders": [holder]})
         found = compare(plan, {"disks": disks})
         assert [finding.place for finding in found] == (["/dev/md/data"] if differs else [])
+
+
+def test_md_cannot_grow_a_far_layout() -> None:
+    present = present_with(layout="n2")
+    (array,) = (device for device in present.tree.devices.values() if device.kind == "raid10")
+    assert members_can_grow(array)
+    assert not members_can_grow(replace(array, details={"layout": "f2"}))

@@ -61,6 +61,7 @@ EVERY_KEY: Plain = {
             "metadata": "1.2",
             "bitmap": "none",
             "chunk": 64,
+            "layout": "f2",
             "keep_data": False,
             "space_id": "data",
             "mdadm_conf_enabled": True,
