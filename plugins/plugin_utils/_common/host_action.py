@@ -59,7 +59,9 @@ def run_checked(
         result = run()
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         # Releases of Ansible read an answer before an action can look at its kinds.
-        return failure(f"{host or host_of(variables)}: its answer has values of other kinds than the module gives ({error})")
+        # A plugin that lacks an option is a KeyError as well, which says nothing itself.
+        says = "its answer has values of other kinds than the module gives, or a plugin of Ansible fails"
+        return failure(f"{host or host_of(variables)}: {says} ({str(error) or error.__cause__!s})")
     # While it runs a module, Ansible sets nothing else there; what the host says of its Python it takes out of the answer.
     discovered = next((name for name in variables.get("ansible_facts") or {} if name not in before), None)
     return checked(result, variables, facts, discovered, host=host)

@@ -94,3 +94,13 @@ def test_a_message_is_text(answered, msg: t.Any) -> None:
 def test_marks_stand_where_nobody_sees_anything(answered) -> None:
     result = answered({"msg": "a\x1b[2Jb", "summary": "c\u202ed", "warnings": ["e\u2066f", 5]})
     assert (result["msg"], result["summary"], result["warnings"]) == ("a\ufffd[2Jb", "c\ufffdd", ["e\ufffdf", 5])
+
+
+def test_what_a_plugin_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As get_option of a plugin of Ansible raises it."""
+
+    def run(_self: t.Any, _tmp: t.Any, task_vars: Plain) -> Plain:
+        raise KeyError from ValueError("No config definition exists for 'become_success_timeout'")
+
+    monkeypatch.setattr(NormalAction, "run", run)
+    assert "become_success_timeout" in object.__new__(Reading).run(task_vars=dict(VARIABLES))["msg"]
