@@ -41,6 +41,8 @@ from ..cluster.model import (
 _SECTIONS = ("groups", "nodes", "instances", "cluster tags", "policies")
 _REQUIRED_SECTIONS = 4
 _INTEGER = re.compile(r"[0-9]{1,18}")
+_ENDS = "|,"
+"""What stands between others in a line."""
 
 
 class _Flag(Kind):
@@ -345,7 +347,11 @@ _SHOWN_AS_FIXED = (0.1, 1e7)
 
 
 def write_text(cluster: Cluster) -> str:
-    """Return the cluster in htools' text format; what the format cannot say (pools, loads, several disks) is left out."""
+    """Return the cluster in htools' text format; what the format cannot say (pools, loads, several disks) is left out.
+
+    Raises InputError for tags that would be read as other tags, columns or lines.
+    """
+    _refuse_odd_tags(cluster)
     uuids = {group.name: group.uuid for group in cluster.groups}
     sections = (
         [_line(_GROUP_COLUMNS, group) for group in cluster.groups],
@@ -355,6 +361,24 @@ def write_text(cluster: Cluster) -> str:
         [_policy_line("", cluster.policy), *(_policy_line(group.name, group.policy) for group in cluster.groups)],
     )
     return "\n".join("".join(f"{line}\n" for line in lines) for lines in sections)
+
+
+def _refuse_odd_tags(cluster: Cluster) -> None:
+    """Raise InputError for tags that end a tag, a column or a line; all other texts of a cluster are names."""
+    owners: dict[str, Sequence[Group | Node | Instance]] = {
+        "groups": cluster.groups,
+        "nodes": cluster.nodes,
+        "instances": cluster.instances,
+    }
+    tags = {"": cluster.tags} | {f"{kind}[{number}].": one.tags for kind, ones in owners.items() for number, one in enumerate(ones)}
+    mistakes = Mistakes()
+    for place, own in tags.items():
+        for number, tag in enumerate(own):
+            if not tag or not tag.isprintable() or any(end in tag for end in _ENDS):
+                mistakes.add(
+                    f"{place}tags[{number}]", f"is {shown(tag)}; the text of Ganeti has only tags without {' '.join(_ENDS)} and controls"
+                )
+    mistakes.check()
 
 
 def _node_line(node: Node, group_uuid: str) -> str:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Disk, Policy, Status
@@ -150,3 +152,13 @@ def test_a_row_that_cannot_be_read_leaves_the_others_readable():
     with pytest.raises(InputError) as caught:
         parse_text(text)
     assert {mistake.place for mistake in caught.value.mistakes} >= {"line 1, name", "line 1, uuid"}
+
+
+@pytest.mark.parametrize("tag", ["a|b", "a,b", "a\nb", "\n\n", "a\rb", "\x1b[2J", "a\u202eb", "\x00"])
+@pytest.mark.parametrize("owner", ["groups", "nodes", "instances", ""])
+def test_no_tag_is_written_that_would_be_another_column_or_line(owner, tag):
+    cluster = parse_text(SHORT)
+    tagged = (dataclasses.replace(getattr(cluster, owner)[0], tags=("x", tag)), *getattr(cluster, owner)[1:]) if owner else ("x", tag)
+    with pytest.raises(InputError) as error:
+        write_text(dataclasses.replace(cluster, **{owner or "tags": tagged}))
+    assert [mistake.place for mistake in error.value.mistakes] == [f"{owner}[0].tags[1]" if owner else "tags[1]"]
