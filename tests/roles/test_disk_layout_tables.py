@@ -14,6 +14,7 @@ import os
 import stat
 import subprocess
 import sys
+import tarfile
 import typing as t
 from pathlib import Path
 
@@ -184,6 +185,64 @@ def test_a_new_system_with_selinux_labels_its_files_once(target: Path) -> None:
     (target / ".autorelabel").unlink()
     assert run(target) == (0, 0, "")
     assert not (target / ".autorelabel").exists()
+
+
+def test_marks_of_a_new_system_are_in_no_other_place(target: Path, tmp_path: Path) -> None:
+    """What an image has under their names may lead to files of the running system, of any form."""
+    (target / "etc/selinux").mkdir()
+    (target / "etc/selinux/config").touch()
+    mine = tmp_path / "of_the_running_system"
+    mine.mkdir(mode=0o700)
+    (mine / "file").write_text("mine\n", encoding="utf-8")
+    (mine / "file").chmod(0o600)
+    for place in (mine / "file", mine, mine / "none"):
+        (target / ".autorelabel").unlink(missing_ok=True)
+        (target / "etc/fstab").unlink(missing_ok=True)
+        (target / ".autorelabel").symlink_to(place)
+        assert run(target)[0] == 0
+        assert [(target / ".autorelabel").is_symlink(), (target / ".autorelabel").read_bytes()] == [False, b""]
+        assert [path.name for path in mine.iterdir()] == ["file"]
+        assert ((mine / "file").read_text(encoding="utf-8"), stat.S_IMODE((mine / "file").stat().st_mode)) == ("mine\n", 0o600)
+
+
+def packed(folder: Path, *members: tuple[str, str]) -> Path:
+    """Write an archive of members, each (name, target of a link or nothing for a file); return it."""
+    with tarfile.open(folder / "image.tar", "w") as archive:
+        for name, link in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = (tarfile.SYMTYPE, link) if link else (tarfile.REGTYPE, "")
+            archive.addfile(member)
+    return folder / "image.tar"
+
+
+def unpacked(target: Path, image: Path) -> int:
+    """Have the role unpack an image and note that it is complete; return the exit code."""
+    files = {"disk_layout_host_files": {"mounts": []}}
+    return played(target, ["facts", "unpack_image"], disk_layout_image=str(image), **files)[0]
+
+
+@pytest.mark.parametrize("prefix", ["", "./"])
+def test_the_note_that_an_image_brings_says_nothing_of_this_system(target: Path, tmp_path: Path, prefix: str) -> None:
+    note = target / "var/lib/bareon.allocator/unpacked"
+    assert unpacked(target, packed(tmp_path, (f"{prefix}var/lib/bareon.allocator/unpacked", ""), (f"{prefix}etc/of_the_image", ""))) == 0
+    assert (target / "etc/of_the_image").exists()
+    assert note.read_text(encoding="utf-8") == "image.tar\n"
+
+
+@pytest.mark.parametrize("link", ["var", "var/lib", "var/lib/bareon.allocator", "var/lib/bareon.allocator/unpacked.new"])
+def test_the_note_leads_to_no_place_of_the_running_system(target: Path, tmp_path: Path, link: str) -> None:
+    mine = tmp_path / "of_the_running_system"
+    mine.mkdir()
+    for path in ("unpacked.new", "lib"):
+        (mine / path).write_text("mine\n", encoding="utf-8")
+        (mine / path).chmod(0o600)
+    is_file = link.endswith("new")
+    code = unpacked(target, packed(tmp_path, (link, str(mine / "unpacked.new" if is_file else mine))))
+    # What the archive has in the place of the note itself is left out.
+    assert (code == 0) == ("bareon" in link)
+    assert {path.name: (path.read_text(encoding="utf-8"), stat.S_IMODE(path.stat().st_mode)) for path in mine.iterdir()} == dict.fromkeys(
+        ("unpacked.new", "lib"), ("mine\n", 0o600)
+    )
 
 
 @pytest.mark.parametrize(("read", "labelled"), [(["running selinux"], ["/srv/new"]), ([], [])])
