@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._group.plan.progress import follow
+from ..plugin_utils._group.plan.journal import follow
 
 
 class ActionModule(PlanningAction):

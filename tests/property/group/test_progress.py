@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.progress import follow
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.journal import follow
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st

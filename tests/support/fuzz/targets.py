@@ -47,7 +47,7 @@ from ....plugins.plugin_utils._common import answers
 from ....plugins.plugin_utils._disk.planner import Planner
 from ....plugins.plugin_utils._disk.schema.profiles import read_profile
 from ....plugins.plugin_utils._group.follow.record import read_record
-from ....plugins.plugin_utils._group.plan.progress import read_journal
+from ....plugins.plugin_utils._group.plan.journal import read_journal
 from ....plugins.plugin_utils._group.sources.iallocator import parse_iallocator, parse_json, requested_instances
 from ....plugins.plugin_utils._group.sources.proxmox.documents import Reading, parse_proxmox
 from ....plugins.plugin_utils._group.sources.rapi import parse_rapi

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ....module_utils._data.errors import InputError
-from ..plan.progress import MovePlan, Nodes, PlannedMove, Progress
+from ..plan.progress import Progress
+from ..plan.steps import MovePlan, Nodes, PlannedMove
 from .record import Record
 
 

@@ -25,7 +25,8 @@ from ....module_utils._data.containers import ListOf, MappingOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Anything, Kind, Number, Text, Truth, Whole, Word
 from ..._common.files import replace_json
-from ..plan.progress import MovePlan, read_plan
+from ..plan.read import read_plan
+from ..plan.steps import MovePlan
 
 VERSION = 1
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000

@@ -11,15 +11,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
-from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.progress import (
-    Outcome,
-    Progress,
-    follow,
-    read_journal,
-    read_plan,
-    read_where,
-    schedule,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.journal import follow, read_journal
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.progress import Outcome, Progress, schedule
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.read import read_plan, read_where
 
 
 def move(instance, *places, after=(), data=0):
