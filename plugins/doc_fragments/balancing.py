@@ -55,6 +55,48 @@ options:
       - The same for nodes. The part that was not measured for single instances is divided among the other primaries of the node, CPU by
         virtual CPUs, memory by memory, disk by disk, and network evenly.
     type: dict
+  prometheus:
+    description:
+      - A Prometheus server that is asked for the load of instances, by one or more of C(cpu), C(memory), C(disk) and C(net). Each is a
+        query in PromQL that gives an instant vector with one sample for each instance, in units that are the same for all instances.
+      - Percentiles over a window are up to the query, such as C(quantile_over_time(0.95, vm_cpu[7d])).
+      - An instance that none of the queries names keeps its load from the cluster; O(load) and O(node_load) come after it.
+    type: dict
+    suboptions:
+      url:
+        description: Address of the server, such as V(http://prometheus.example.com:9090), with the path before C(/api/v1) if there is one.
+        type: str
+        required: true
+      cpu:
+        description: The query for the load of CPUs.
+        type: str
+      memory:
+        description: The query for memory.
+        type: str
+      disk:
+        description: The query for disk traffic.
+        type: str
+      net:
+        description: The query for network traffic.
+        type: str
+      label:
+        description: The label that holds the name of an instance.
+        type: str
+        default: instance
+      username:
+        description: User to ask as, by basic authentication.
+        type: str
+      password:
+        description: Password of that user.
+        type: str
+      validate_certs:
+        description: Whether the server's certificate must be valid.
+        type: bool
+        default: true
+      timeout:
+        description: Seconds that each answer may take.
+        type: float
+        default: 60.0
   max_moves_at_node:
     description: How many moves of a stage may touch a node. Default is as many as have room.
     type: int

@@ -446,6 +446,11 @@ options:
             type: str
             choices: [used, assigned, pressure]
             default: used
+          percentile:
+            description:
+              - Which percentile of what was measured counts, instead of the mean, such as V(95) of a C(week), so that guests which are busy
+                at some hours of the day are not taken for idle ones. Proxmox VE keeps means of half an hour of a week.
+            type: float
       local_disks:
         description:
           - Of a source of type V(proxmox), whether guests with local disks may be moved, which copies the disks to a storage of the same

@@ -17,6 +17,7 @@ from .._group.cluster.tolerate import with_tolerance
 from .._group.cluster.turns import with_turns
 from .._group.sources.load import check_source, load_cluster
 from .._group.sources.loaded import Loaded
+from .._group.sources.prometheus import with_prometheus
 
 
 def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
@@ -25,7 +26,7 @@ def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], st
     Only `only` moves there, `move_first` and `move_last` say in which order, and `tolerate` may fail at once.
     """
     loaded = _load(arguments, resolve)
-    movable = restrict_to(loaded.cluster, arguments.get("only"))
+    movable = restrict_to(with_prometheus(loaded.cluster, arguments.get("prometheus")), arguments.get("only"))
     return dataclasses.replace(loaded, cluster=with_turns(with_tolerance(movable, arguments.get("tolerate")), arguments))
 
 

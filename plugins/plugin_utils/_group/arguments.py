@@ -44,6 +44,7 @@ CLUSTER_ARGUMENTS: Mapping[str, t.Any] = {
                 "options": {
                     "window": {"type": "str", "choices": ["hour", "day", "week", "month"], "default": "hour"},
                     "mode": {"type": "str", "choices": ["used", "assigned", "pressure"], "default": "used"},
+                    "percentile": {"type": "float"},
                 },
             },
             "local_disks": {"type": "bool", "default": False},
@@ -88,6 +89,20 @@ BALANCING_ARGUMENTS: Mapping[str, t.Any] = {
     "redundancy": {"type": "str", "choices": ["keep", "price", "off"]},
     "load": {"type": "dict"},
     "node_load": {"type": "dict"},
+    "prometheus": {
+        "type": "dict",
+        "options": {
+            "url": {"type": "str", "required": True},
+            **{kind: {"type": "str"} for kind in ("cpu", "memory", "disk", "net")},
+            "label": {"type": "str", "default": "instance"},
+            "username": {"type": "str"},
+            "password": {"type": "str", "no_log": True},
+            "validate_certs": {"type": "bool", "default": True},
+            "timeout": {"type": "float", "default": 60.0},
+        },
+        "required_by": {"password": ["username"]},
+        "required_one_of": [("cpu", "memory", "disk", "net")],
+    },
     "max_moves_at_node": {"type": "int"},
     "time_limit": {"type": "float"},
 }

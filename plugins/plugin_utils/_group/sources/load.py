@@ -65,7 +65,10 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
 def _proxmox(source: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Cluster:
     """Return a Proxmox VE cluster, from files where a path is given."""
     load = source.get("load") or {}
-    reading = Reading(load.get("mode", ""), bool(source.get("local_disks")), source.get("memory") or Reading.memory)
+    percentile = load.get("percentile")
+    if percentile is not None and not 0 <= percentile <= 100:
+        raise InputError([Mistake("source.load.percentile", f"is {percentile:g}; must be from 0 to 100")])
+    reading = Reading(load.get("mode", ""), bool(source.get("local_disks")), source.get("memory") or Reading.memory, percentile)
     if source.get("path"):
         return parse_proxmox(_documents(Path(resolve(source["path"]))), reading)
     window = load.get("window", "hour") if reading.load not in ("", "assigned") else ""

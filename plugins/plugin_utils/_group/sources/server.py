@@ -51,6 +51,8 @@ class Server:
     validate_certs: bool = True
     timeout: float = 60.0
     authorization: Callable[[str, str], str] = field(default=basic, repr=False)
+    option: str = "source"
+    """What messages call the option that names it."""
 
     def get(self, path: str) -> t.Any:
         """Return the JSON at `path`; raise Unavailable when there is no answer, or none that can be read, and InputError for a bad URL."""
@@ -74,9 +76,9 @@ class Server:
     def _check(self) -> None:
         mistakes = Mistakes()
         if refused := _refused(self.url):
-            mistakes.add("source.url", refused)
+            mistakes.add(f"{self.option}.url", refused)
         if not 0 < self.timeout <= threading.TIMEOUT_MAX:
-            mistakes.add("source.timeout", f"is {self.timeout:g}; must be seconds, more than 0")
+            mistakes.add(f"{self.option}.timeout", f"is {self.timeout:g}; must be seconds, more than 0")
         mistakes.check()
 
     def _read(self, address: str, deadline: float) -> bytes | Exception:

@@ -33,6 +33,7 @@ from .....module_utils._data.errors import Mistakes
 from .....module_utils._data.kinds import Anything
 from .....module_utils._data.units import MIB
 from ...._common.lenient import NAME, NUMBER, TRUTH, WHOLE
+from ...._common.libraries import np
 from ...cluster.check import Places, check_cluster
 from ...cluster.model import (
     NO_POLICY,
@@ -78,6 +79,8 @@ class Reading:
     load: str = ""
     local_disks: bool = False
     memory: str = "maximum"
+    percentile: float | None = None
+    """Which percentile of what was measured counts, instead of the mean."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,7 @@ def parse_proxmox(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
     managed = managed_by_ha(documents, mistakes)
     points = _points(documents, list(guests.values()), reading.load, mistakes)
     for guest in guests.values():
-        load = _load(guest, points.get(guest["vmid"], ()), reading.load)
+        load = _load(guest, points.get(guest["vmid"], ()), reading)
         instance = _instance(guest, storages, configs[guest["vmid"]], load, reading)
         is_replicated = guest["vmid"] in replicas and guest["status"] == "running"
         instances.append(dataclasses.replace(instance, replicated=is_replicated, under_ha=instance.sid in managed))
@@ -332,23 +335,27 @@ def _points(documents: Mapping[str, t.Any], guests: Sequence[Values], mode: str,
     return found
 
 
-def _load(guest: Values, points: Sequence[Values], mode: str) -> Load:
+def _load(guest: Values, points: Sequence[Values], reading: Reading) -> Load:
     """Return what a guest uses: cores, GiB, MiB a second; or by pressure the share of time in which it waits."""
+    mode = reading.load
     if not mode:
         return USUAL_LOAD
     if mode == "assigned":
         return Load(cpu=float(guest["maxcpu"]), memory=guest["maxmem"] / MIB / 1024, disk=0.0, net=0.0)
-    found = {kind: sum(_mean(points, name) for name in names) for kind, names in _MEASURES[mode].items()}
+    found = {kind: _measured(points, names, reading.percentile) for kind, names in _MEASURES[mode].items()}
     if mode == "pressure":
         return Load(**found)
     cores, memory = found["cpu"] * guest["maxcpu"], found["memory"] / MIB / 1024
     return Load(cpu=cores, memory=memory, disk=found["disk"] / MIB, net=found["net"] / MIB)
 
 
-def _mean(points: Sequence[Values], name: str) -> float:
-    """Return the mean of what was measured; some points of time have nothing."""
-    values = [point[name] for point in points if point[name] is not None]
-    return math.fsum(values) / len(values) if values else 0.0
+def _measured(points: Sequence[Values], names: Sequence[str], percentile: float | None) -> float:
+    """Return the mean or a percentile of what was measured, several series together; some points of time have nothing."""
+    if percentile is None:
+        means = ([point[name] for point in points if point[name] is not None] for name in names)
+        return sum(math.fsum(values) / len(values) for values in means if values)
+    sums = [sum(point[name] or 0.0 for name in names) for point in points if any(point[name] is not None for name in names)]
+    return float(np.percentile(sums, percentile)) if sums else 0.0
 
 
 def _in_mib(size: int) -> int:

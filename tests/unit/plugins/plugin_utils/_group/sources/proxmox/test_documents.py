@@ -449,6 +449,18 @@ def test_a_disk_on_a_storage_that_is_not_offered_keeps_its_guest_and_nobody_else
     assert (rule.kind, rule.name) == (RuleKind.IGNORE, "100-web: scsi0 lies on local-lvm, which its node does not offer")
 
 
+def test_a_percentile_of_what_a_week_has_measured():
+    """A guest that is busy for a quarter of the day has a small mean and a large percentile; series of a kind count together."""
+    hours = range(7 * 48)
+    points = [{"time": 1800 * n, "cpu": 0.9 if n % 48 < 12 else 0.1, "mem": 2**30, "diskread": 0, "diskwrite": 2**20} for n in hours]
+    points += [{"time": 1800 * len(hours)}]
+    documents = {**RECORDED, "/nodes/pve1/qemu/100/rrddata": points}
+    guest, cores = "100-web", 4
+    for percentile, share in ((None, 0.3), (95, 0.9), (50, 0.1)):
+        found = {one.name: one.load for one in parse_proxmox(documents, Reading("used", percentile=percentile)).instances}[guest]
+        assert (found.cpu, found.memory, found.disk) == (pytest.approx(share * cores), 1.0, 1.0)
+
+
 def test_a_load_that_no_guest_tells_is_no_load_of_nothing():
     """Release 8 has no pressure in its rrddata; where all loads were none, nothing would ever be moved for them."""
     points = [{"time": 60, "cpu": 0.5, "mem": 2**30}, {"time": 120}]
