@@ -100,6 +100,10 @@ def test_check_changes_nothing_and_diff_shows_what_would(tmp_path: pathlib.Path)
         (["group_info", "--flat"], '{"cluster": "{"}', "cluster"),
         (["disk_plan"], '{"profile": "general"}', "hardware"),
         (["disk_plan"], '{"profile": "general", "hosts": ["a"]}', "hosts"),
+        (["disk_plan"], "[" * 200_000, "standard input"),
+        (["disk_plan"], f'{{"schema": {"[" * 3000 + "]" * 3000}}}', "more deeply than can be read"),
+        (["group_info"], f'{{"cluster": {{"nodes": {"[" * 3000 + "]" * 3000}}}}}', "more deeply than can be read"),
+        (["disk_plan", "--flat"], json.dumps({"schema": "[" * 100_000}), "schema"),
     ],
 )
 def test_a_mistake_is_one_message_and_exits_with_1(words: list[str], text: str, place: str, tmp_path: pathlib.Path) -> None:

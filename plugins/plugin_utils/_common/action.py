@@ -154,6 +154,8 @@ class PlanningAction(ActionBase):
             return failure(str(error))
         except UnicodeEncodeError as error:
             return failure(describe_unwritable(error))
+        except RecursionError:
+            return failure("the options of the task have lists or mappings in each other more deeply than can be read")
         except ImportError as error:
             return failure(describe_missing(error, part_of(self._task.action)))
         except NoSolution as error:
