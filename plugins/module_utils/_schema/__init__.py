@@ -8,6 +8,6 @@ In comes plain data, as disk_plan writes it or as a person does; out goes a `Lay
 A schema in the hand-written form of Bareon goes through the package bareon first.
 In reading order: kinds.py and unlock.py (what values may be), lvm.py and md.py (all of their technology: keys, model, and what is read of
 items), table.py (the keys of all lists), model.py, static.py with entry.py, filesystems.py and zpools.py (items to a model), checks.py
-(how they fit each other), starting.py (what of it a machine starts from).
+(how they fit each other), starting.py (devices of boot loaders, and what opens root).
 After "List of terms" (seed 000): the static schema.
 """
