@@ -18,7 +18,7 @@ from ....module_utils._data.words import listed
 from ....module_utils._storage import cache, lvm, thin
 from ..model import Space, SpaceType
 from .entry import Entry
-from .sizes import SpaceSize
+from .sizes import Kib, SpaceSize
 
 _MOST_OVERCOMMIT = 1000
 _NOT_OF_CACHES = (
@@ -58,42 +58,8 @@ class _Overcommit(Kind):
         return {"type": "number", "minimum": 1, "maximum": _MOST_OVERCOMMIT}
 
 
-class _Chunk(Kind):
-    """What a thin pool gives out at once, in KiB."""
-
-    wanted = "a multiple of 64 KiB up to 1 GiB, such as 256 KiB; a number without a unit is MiB"
-
-    def read(self, value: t.Any) -> int:
-        size = SpaceSize().read(value)
-        in_kib = size.number * 1024
-        if size.relative or in_kib.denominator != 1 or not thin.is_chunk(int(in_kib)):
-            self.refuse(value)
-        return int(in_kib)
-
-    def json_schema(self) -> Json:
-        most = thin.LARGEST_CHUNK / 1024
-        return {
-            "anyOf": [
-                {"type": "number", "minimum": thin.LEAST_CHUNK / 1024, "maximum": most},
-                {"type": "string", "pattern": SIZE_PATTERN},
-            ]
-        }
-
-
-class _StripeSize(Kind):
-    """What is written to one disk before the next, in KiB."""
-
-    wanted = f"a power of two from {lvm.LEAST_STRIPE} KiB on, such as 64 KiB; a number without a unit is MiB"
-
-    def read(self, value: t.Any) -> int:
-        size = SpaceSize().read(value)
-        in_kib = size.number * 1024
-        if size.relative or in_kib.denominator != 1 or not lvm.is_stripe(int(in_kib)):
-            self.refuse(value)
-        return int(in_kib)
-
-    def json_schema(self) -> Json:
-        return {"anyOf": [{"type": "number", "minimum": lvm.LEAST_STRIPE / 1024}, {"type": "string", "pattern": SIZE_PATTERN}]}
+_CHUNK = Kib("a multiple of 64 KiB up to 1 GiB, such as 256 KiB", thin.is_chunk, thin.LEAST_CHUNK, thin.LARGEST_CHUNK)
+_STRIPE_SIZE = Kib(f"a power of two from {lvm.LEAST_STRIPE} KiB on, such as 64 KiB", lvm.is_stripe, lvm.LEAST_STRIPE)
 
 
 class _Metadata(Kind):
@@ -119,7 +85,7 @@ POOL_ROWS = (
         _Metadata(),
         "The room for the metadata of a thin_pool, which LVM takes twice; by default it follows from its size.",
     ),
-    Row("chunk_size", _Chunk(), "The unit in which a thin_pool gives room out; by default it follows from the size of the pool."),
+    Row("chunk_size", _CHUNK, "The unit in which a thin_pool gives room out; by default it follows from the size of the pool."),
     Row("cache_of", Text(filled=True), "The id of the lv or the zpool that a partition or an array is a cache of."),
     Row("cache_mode", Word(cache.MODES), "How it caches: writethrough, or writeback.", default=cache.WRITETHROUGH),
 )
@@ -127,7 +93,7 @@ GROUP_ROWS = (
     Row("max_pvs", Whole(1), "On how many disks a vg may lie at most."),
     Row("extent_size", _Extent(), "The size of a vg's extents, of which its volumes are made.", default=lvm.EXTENT),
     Row("stripes", Whole(1, lvm.MOST_STRIPES), "On how many disks of its vg an lv lies in equal parts; 1 is linear, as is the default."),
-    Row("stripe_size", _StripeSize(), "How much of a striped lv is on one disk before the next one begins; by default 64 KiB."),
+    Row("stripe_size", _STRIPE_SIZE, "How much of a striped lv is on one disk before the next one begins; by default 64 KiB."),
 )
 KEYS: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("overcommit", "metadata_size", "chunk_size"), frozenset({SpaceType.THIN_POOL})),

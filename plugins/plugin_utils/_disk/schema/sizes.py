@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ....module_utils._data.kinds import LARGEST_SIZE, Json, Kind, is_number, shown
 from ....module_utils._data.units import NO_SIZE_PATTERN, SIZE_PATTERN, parse_mib
+from ....module_utils._storage.units import KIB
 
 _PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
 
@@ -55,3 +57,23 @@ class SpaceSize(Kind):
         number = {"type": "number", "maximum": LARGEST_SIZE} | ({"minimum": 0} if self._zero else {"exclusiveMinimum": 0})
         texts: list[Json] = [{"type": "string", "pattern": pattern} for pattern in (SIZE_PATTERN, r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$")]
         return {"anyOf": [number, *(text if self._zero else {**text, "not": {"pattern": NO_SIZE_PATTERN}} for text in texts)]}
+
+
+class Kib(Kind):
+    """A size in whole KiB of which `is_right` says whether it can be; a number without a unit is MiB. `least` and `most` are KiB."""
+
+    def __init__(self, wanted: str, is_right: Callable[[int], bool], least: int, most: int | None = None) -> None:
+        self.wanted, self._is_right = f"{wanted}; a number without a unit is MiB", is_right
+        self._bounds = {"minimum": least / KIB} | ({} if most is None else {"maximum": most / KIB})
+
+    def read(self, value: t.Any) -> int:
+        """Return the KiB."""
+        size = SpaceSize().read(value)
+        in_kib = size.number * KIB
+        if size.relative or in_kib.denominator != 1 or not self._is_right(int(in_kib)):
+            self.refuse(value)
+        return int(in_kib)
+
+    def json_schema(self) -> Json:
+        """Return the JSON Schema."""
+        return {"anyOf": [{"type": "number", **self._bounds}, {"type": "string", "pattern": SIZE_PATTERN}]}
