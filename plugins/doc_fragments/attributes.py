@@ -10,7 +10,7 @@ from __future__ import annotations
 class ModuleDocFragment:
     """Fragments `attributes.changes` or `attributes.reads`, and `attributes.controller` or `attributes.linux`; `attributes.facts`.
 
-    A module adds what is special of it to its own attributes, such as `details`.
+    A module adds special cases to its own attributes, such as `details`.
     """
 
     CHANGES = r"""

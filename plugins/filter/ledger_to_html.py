@@ -19,7 +19,7 @@ description:
   - Hosts are fields by rack, in a colour for how much of their scarcest class is used. Drained hosts are hatched.
   - Each claim is a row with its project, user, start and end, its amounts and its hosts. Each host is a row with what is free on it, the
     consumers of the rest, and why it is drained and until when. Rows can be sorted.
-  - A search, and choices of host, rack, project, user, free class and state, leave the rows that match. All of it works by keyboard.
+  - A search, and choices of host, rack, project, user, free class and state, leave the rows that match. They work by keyboard.
   - Quotas are shown where there are any, and contradictions that O(bareon.allocator.provider_info#module:audit) found.
   - The page loads nothing, follows the light or dark setting of the reader, can be read on a phone, and prints. Its script is for the
     search and the choices; without it, everything is shown.
@@ -54,7 +54,7 @@ EXAMPLES = r"""
   bareon.allocator.provider_info:
   register: ledger
 
-- name: Write a page of it
+- name: Write the page
   bareon.allocator.controller_file:
     content: "{{ ledger | bareon.allocator.ledger_to_html(racks=['rack*'], title='Hall 2') }}"
     dest: "{{ playbook_dir }}/ledger.html"

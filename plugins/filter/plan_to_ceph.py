@@ -16,7 +16,7 @@ description:
   - Returns a service specification of the type C(osd), which C(ceph orch apply) takes. It names the disks and volumes of one host.
   - OSDs get disks that the plan leaves whole (spaces of the type V(disk)), and logical volumes. C(ceph-volume) refuses partitions, and so
     does this filter.
-  - The rest of the plan, such as the system, is not part of it; M(bareon.allocator.disk_layout) or an installer makes that.
+  - The rest of the plan, such as the system, is left out; M(bareon.allocator.disk_layout) or an installer makes that.
 positional: _input, hardware
 options:
   _input:

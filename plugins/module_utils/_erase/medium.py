@@ -39,7 +39,7 @@ class Medium(t.Protocol):
 
 
 class LocalMedium:
-    """A disk of this machine. O_EXCL lets the kernel refuse while anything uses the disk or a partition of it."""
+    """A disk of this machine. O_EXCL lets the kernel refuse while anything uses the disk or one of its partitions."""
 
     def __init__(self, node: str, size: int, writes: bool) -> None:
         """Open it; raises OSError."""

@@ -253,7 +253,7 @@ def _numa_provider(host: str, number: int, node: _Machine, rules: Mapping[str, P
 
 
 def _room_provider(host: str, room: PlannedRoom, types: Mapping[str, str], rules: Mapping[str, Plain], overcommit: float) -> Plain:
-    """Return the provider of a pool, a Btrfs or a partition; what the plan gives out of it is reserved."""
+    """Return the provider of a pool, a Btrfs or a partition; what the plan gives to spaces is reserved."""
     ratio = overcommit if room.kind == "pool" else 1.0
     total = room.size // _MIB_OF_GIB
     # What is given out takes its share of what is overcommitted: the capacity is the size times the ratio, less what is given out.

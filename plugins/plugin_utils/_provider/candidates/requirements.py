@@ -34,7 +34,7 @@ class Sql:
 
 @dataclass(frozen=True)
 class Room:
-    """That a provider has an amount of a class free in one piece, or any piece of it where the amount may be split."""
+    """That a provider has an amount of a class free in one piece, or in any piece where the amount may be split."""
 
     name: str
     amount: int

@@ -527,7 +527,7 @@ def _overfull(plan: ClaimPlan, guarded: Guarded) -> Iterator[dict[str, t.Any]]:
 
 
 def why_no_piece(amount: int, stock: StoredInventory | None) -> str:
-    """Return why one consumer cannot have an amount of an inventory, whatever is free of it; an empty string where it can."""
+    """Return why one consumer cannot have an amount of an inventory, whatever is free; an empty string where it can."""
     if stock is None:
         return f"{amount} requested, but there is no inventory"
     inventory = stock.inventory

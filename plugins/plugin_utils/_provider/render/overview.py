@@ -85,7 +85,7 @@ class Host:
 
     @property
     def is_unused(self) -> bool:
-        """Whether nobody has anything of it, consumers that the page does not show included."""
+        """Whether no consumer has a claim on the host, consumers that the page does not show included."""
         return not any(room.used for room in self.rooms)
 
 
