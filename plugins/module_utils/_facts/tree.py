@@ -31,6 +31,7 @@ _PREFERRED_SOURCE = {"serial": ("udev", "lsblk", "sysfs"), "model": ("udev", "ls
 
 _SOURCES = ("lsblk", "udev", "sysfs")
 _PART_OF_VOLUME = re.compile(r"LVM-[A-Za-z0-9]{64}-")
+_STAND_IN = re.compile(r"LVM-[A-Za-z0-9]{64}-missing_[0-9]+_[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,11 @@ class Device:
         return self.kind == "lvm" and self.running and _PART_OF_VOLUME.match(str(self.row.get("dm-uuid") or "")) is not None
 
     @property
+    def is_stand_in(self) -> bool:
+        """Whether all reading and writing there fails: LVM has put it in place of what was not there when it activated a volume."""
+        return self.running and _STAND_IN.fullmatch(str(self.row.get("dm-uuid") or "")) is not None
+
+    @property
     def logical_block(self) -> int:
         """Bytes of a logical sector."""
         return int(self.row.get("log-sec") or 512)
@@ -127,6 +133,11 @@ class Tree:
             found[device.name] = device
             pending.extend(reversed(self.children(device.name)))
         return tuple(found.values())
+
+    def lacks_part(self, device: Device) -> bool:
+        """Return whether a volume was activated without all that it lies on, and has not been refreshed since."""
+        below = [self.devices[name] for name in device.parents if name in self.devices]
+        return any(each.is_stand_in or self.lacks_part(each) for each in below)
 
     def roots(self) -> tuple[Device, ...]:
         """Return the devices that are built on no other."""

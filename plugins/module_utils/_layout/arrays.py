@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from .._facts.present import Present
 from .._facts.stacks import Superblock
@@ -181,6 +181,23 @@ def _events_behind(present: Present, device: Device, match: PartitionMatch) -> t
     return max(seen) - _superblock(present, match).events if len(seen) == len(device.parents) else None
 
 
+def runs_without(present: Present, member: Device) -> bool:
+    """Return whether an array runs without a member, and has all that this has: it was never in use without those that run."""
+    superblock = present.superblocks.get(member.name)
+    known = (device for device in present.tree.devices.values() if superblock is not None and device.uuid == superblock.uuid)
+    array = next((device for device in known if device.running and not device.inactive and device.kind.startswith(("raid", "md"))), None)
+    if superblock is None or array is None or member.name in array.parents:
+        return False
+    others = [present.superblocks[name] for name in array.parents if name in present.superblocks]
+    return len(others) == len(array.parents) and not _was_used_alone(superblock, others)
+
+
+def _was_used_alone(superblock: Superblock, running: Sequence[Superblock]) -> bool:
+    """Return whether a former member was in use without members that run."""
+    roles, newest = {other.role for other in running}, max(other.events for other in running)
+    return bool(superblock.missing & roles) or superblock.events > newest + _TORN
+
+
 def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -> t.Optional[str]:
     """Return why a former member is not taken back: md would silently overwrite data that only this member has.
 
@@ -188,15 +205,15 @@ def _why_it_stays_out(present: Present, device: Device, match: PartitionMatch) -
     """
     superblock, behind = _superblock(present, match), _events_behind(present, device, match)
     node, array = match.node, device.dev
-    running = {present.superblocks[name].role for name in device.parents if name in present.superblocks}
+    others = [present.superblocks[name] for name in device.parents if name in present.superblocks]
     giving_up = f"mdadm --zero-superblock {node}, then mdadm --manage {array} --add {node}"
-    if superblock.role is not None and superblock.role in running:
+    if superblock.role is not None and superblock.role in {other.role for other in others}:
         return f"the array {array} runs without {node}, whose place a spare has taken; to have it stand by, give it up: {giving_up}"
     if not superblock.is_copy:
         return None
     if behind is None:
         return f"the array {array} runs without {node}, and mdadm --examine does not show the event counts of its other members"
-    if superblock.missing & running or behind < -_TORN:
+    if _was_used_alone(superblock, others):
         return (
             f"the array {array} runs without {node}, which was in use without the others: each may have what the other lacks, so neither "
             f"is overwritten, even with wipe; where {array} has all, give {node} up: {giving_up}"

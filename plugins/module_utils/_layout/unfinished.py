@@ -23,6 +23,7 @@ from .._storage import derived, zfs
 from .._storage.filesystems import FILESYSTEMS
 from .._storage.lvm import CLEARED
 from .._storage.units import MIB, in_mib
+from .arrays import runs_without
 from .partitions import PartitionMatch
 
 _LUKS, _MEMBER, _PHYSICAL = "crypto_LUKS", "linux_raid_member", "LVM2_member"
@@ -69,7 +70,8 @@ def volume_stranger(layout: Layout, present: Present, device: str, known: Logica
 def sealed_on(present: Present, device: t.Optional[Device]) -> t.Optional[str]:
     """Return what is closed on an unfinished partition or volume, or on what is built there, and has something in it; None for nothing."""
     for each in (device, *present.tree.descendants(device.name)) if device is not None else ():
-        if each.name in present.sealed:
+        # What a member has that came late to a start is seen in the array that runs without it.
+        if each.name in present.sealed and not runs_without(present, each):
             return f"{each.dev or each.name} is unfinished, but has {present.sealed[each.name]}, which may be somebody's"
     return None
 

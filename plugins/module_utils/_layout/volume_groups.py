@@ -334,6 +334,11 @@ def _may_wipe(present: Present, group: VolumeGroup, stacks: Iterable[Stack]) -> 
     return all(volume.device is not None and wiped.issuperset(present.disks_below(volume.device)) for volume in group.physical)
 
 
+def _runs(present: Present, device: t.Optional[Device]) -> bool:
+    """Return whether a volume is active as a whole."""
+    return device is not None and device.running and not present.tree.lacks_part(device)
+
+
 def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired: DesiredVolume, may_wipe: bool) -> VolumePlan:
     known = group.volume(desired.name)
     if known is None:
@@ -343,7 +348,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     same_size = known.size == size and _misplaced(desired, known) is None and _striped_otherwise(desired, known) is None
     filesystem = layout.filesystem_on(top_of(layout, desired.device))
     if known.unfinished:
-        opening: t.Optional[Step] = None if device is not None and device.running else ActivateGroup(group.name)
+        opening: t.Optional[Step] = None if _runs(present, device) else ActivateGroup(group.name)
         action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
         stranger, sealed = volume_stranger(layout, present, desired.device, known), sealed_on(present, device)
         keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
@@ -362,7 +367,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     striped = _striped_otherwise(desired, known) or _uneven(desired, group.extent_size)
     if striped is not None:
         return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=striped)
-    if device is None or not device.running:
+    if device is None or not _runs(present, device):
         return VolumePlan(desired, VolumeAction.KEEP, known, device, ActivateGroup(group.name))
     found = look_at_volume(layout, present, desired.device, device)
     is_swap = filesystem is not None and filesystem.type == SWAP

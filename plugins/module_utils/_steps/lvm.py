@@ -229,7 +229,10 @@ class RewriteGroup(GroupStep):
 
 @dataclass(frozen=True)
 class ActivateGroup(GroupStep):
-    """Activate all logical volumes of a group, or those with `names`, where others cannot be activated."""
+    """Activate all logical volumes of a group, or those with `names`, where others cannot be activated.
+
+    A start that did not wait for a disk may have activated some without their parts on it. They get these back by being refreshed.
+    """
 
     group: str
     names: tuple[str, ...] = ()
@@ -252,7 +255,9 @@ class ActivateGroup(GroupStep):
     def run(self, machine: Machine) -> None:
         """Activate the group's volumes, or some of them."""
         some = [f"{self.group}/{name}" for name in self.names]
-        machine.change(["lvchange", "--activate", "y", *some] if some else ["vgchange", "--activate", "y", self.group])
+        command = ["lvchange", *some] if some else ["vgchange", self.group]
+        machine.change([*command, "--activate", "y"])
+        machine.change([*command, "--refresh"])
         machine.settle()
 
 

@@ -10,6 +10,7 @@ import copy
 import dataclasses
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import MakeFilesystem
@@ -174,6 +175,22 @@ def test_a_cleared_volume_that_does_not_run_is_looked_into_before_it_is_removed(
     assert "/dev/mapper/vg0-second is unfinished, but has xfs" in refusal(host, larger.schema)
 
 
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_volume_that_was_activated_without_a_part_gets_it_back_first(finished):
+    """A disk came late to a start. What LVM puts in its place gives errors, and stays until the volume is refreshed."""
+    maker = volumes()
+    host = failed_at(maker, "make ext4 on /dev/mapper/vg0-second")
+    if finished:
+        complete(host, parse_static_schema(maker.schema), [])
+    present = host.present()
+    volume = next(device for device in present.tree.devices.values() if device.dev == "/dev/mapper/vg0-second")
+    uuid = f"LVM-{'a' * 64}-missing_0_0"
+    stand_in = Device("dm-9", "/dev/mapper/vg0-second-missing_0_0", "lvm", volume.size, row={"dm-uuid": uuid})
+    tree = present.tree.with_devices([stand_in, dataclasses.replace(volume, parents=(*volume.parents, "dm-9"))])
+    found = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, tree=tree))
+    assert (found.again, [type(step) for step in found.steps], found.refusals) == (True, [ActivateGroup], ())
+
+
 def test_an_unfinished_pool_goes_only_with_what_runs_left_in_it():
     maker, smaller = pooled(), pooled()
     host = failed_at(maker, "create the thin volume vg0/web with 100 MiB in pool")
@@ -270,6 +287,27 @@ def test_a_stopped_array_that_ran_is_started_before_it_is_made_again():
     lacking = plan_steps(layout, with_sealed(host.present(), sda1=words))
     assert lacking.steps == ()
     assert any(words in line for line in lacking.refusals)
+
+
+@pytest.mark.parametrize(
+    ("own", "refused"),
+    [((10, frozenset()), False), ((12, frozenset()), True), ((10, frozenset({0})), True)],
+    ids=["nothing more", "later writes", "used alone"],
+)
+def test_a_member_that_an_array_runs_without_is_judged_by_what_runs(own, refused):
+    """A disk came late to a start: mdadm takes its half back by hand only."""
+    maker = maker_on("sda", "sdb")
+    maker.fill(maker.mirror(("sda", "sdb"), 200, "os", "1.2"), 198, "fs", "os", "ext4")
+    host = failed_at(maker, "make ext4 on /dev/md/os")
+    host.start_all(late="sdb")
+    present = with_sealed(host.present(), sdb1="a member of an array that ran, and is stopped")
+    changed = {"sda1": (10, frozenset({1})), "sdb1": own}
+    superblocks = {
+        name: dataclasses.replace(present.superblocks[name], events=events, missing=missing) for name, (events, missing) in changed.items()
+    }
+    found = plan_steps(parse_static_schema(maker.schema), dataclasses.replace(present, superblocks=superblocks))
+    assert any("and is stopped, which may be somebody's" in line for line in found.refusals) is refused
+    assert any(isinstance(step, CreateArray) for step in found.steps) is not refused
 
 
 def test_a_closed_container_on_an_unfinished_volume_is_opened_first():
