@@ -459,8 +459,13 @@ def unfinished_states(bed: Bed, room: str) -> list[str]:
     ]
 
 
+INSIDE = sectors_of(b"records".ljust(256, b"\2") * 1024, 1536 * 1024)
+"""256 KiB that lie in neither end of a partition."""
+
+
+@pytest.mark.parametrize("data", [RAW, INSIDE], ids=["a sector", "inside"])
 @pytest.mark.parametrize("room", ["p2", "p3"])
-def test_a_sector_of_raw_data_keeps_a_partition_on_which_no_tool_was_at_work(bed: Bed, room: str) -> None:
+def test_raw_data_keep_a_partition_on_which_no_tool_was_at_work(bed: Bed, room: str, data: Content) -> None:
     """The first partition is made first, so nothing was begun on the others as long as it is not finished."""
     begin, size = PLACES[room]
     states = [state for state in unfinished_states(bed, "p1") if state in unfinished_states(bed, room)]
@@ -468,12 +473,46 @@ def test_a_sector_of_raw_data_keeps_a_partition_on_which_no_tool_was_at_work(bed
     for state in states:
         bed.put(state)
         erase_as_tools_do(bed.disk, begin, size)
-        write(bed.disk, RAW, begin)
+        write(bed.disk, data, begin)
         before = bed.now()
         report = layout_run.apply(Request(bed.layouts[()]), LocalMachine(), lambda: False)
         assert report.problem is not None, state
         assert f"{bed.disk}{room} is unfinished, but somebody has used it" in report.problem
         assert (report.done, bed.now()) == ((), before)
+
+
+def test_raw_data_all_over_a_partition_are_not_what_a_tool_left(bed: Bed) -> None:
+    """Of the first partition the ends may be half made; mkfs writes less in between than somebody who fills it."""
+    begin, size = PLACES["p1"]
+    states = [state for state in unfinished_states(bed, "p1") if begin + 1024 not in bed.states[state][0]]
+    assert states
+    for state in states:
+        bed.put(state)
+        write(bed.disk, sectors_of(random.Random(SEED).randbytes(size - 4 * MIB), 2 * MIB), begin)
+        before = bed.now()
+        report = layout_run.apply(Request(bed.layouts[()]), LocalMachine(), lambda: False)
+        assert report.problem is not None, state
+        assert f"{bed.disk}p1 is unfinished, but somebody has used it" in report.problem
+        assert (report.done, bed.now()) == ((), before)
+
+
+def test_what_lies_inside_a_new_partition_of_before_is_no_sign_of_use(loops: Loops) -> None:
+    """The disk is full of what may be destroyed: a run clears what the next one looks at before there is a partition."""
+    disk = new_disk(loops, SIZE)
+    write(disk, sectors_of(random.Random(SEED).randbytes(SIZE * MIB)))
+    layout, machine = layout_of_one(disk), LocalMachine()
+    steps = plan_steps(layout, read_present(machine, layout), [disk]).steps
+    for step in steps:
+        present = read_present(machine, layout)
+        if step is not steps[0]:
+            assert present.traces == {}, step.says
+        step.run(machine)
+    assert plan_steps(layout, read_present(machine, layout)).steps == ()
+
+
+def layout_of_one(disk: str) -> Layout:
+    spaces = [{"name": name, "size": size, "fs_type": "ext4", "mount": "none"} for name, (_begin, size) in ROOMS.items()]
+    return parse_static_schema(schema(disk, *spaces[:2]))
 
 
 MADE: dict[str, tuple[int, dict[str, t.Any]]] = {

@@ -147,3 +147,27 @@ def test_of_two_runs_at_once_one_makes_it_and_the_other_one_waits_or_changes_not
     assert not any(step["done"] for step in others[0].get("steps", [])), others
     assert waits or "another run of disk_layout is active on this host" in others[0]["msg"]
     host.confirm()
+
+
+def test_volumes_that_a_start_activated_without_a_disk_get_it_back(host: Host) -> None:
+    """LVM puts errors in the place of what is not there, and leaves them there when the disk comes."""
+    spaces = [
+        {"id": "group", "type": "vg", "contains": ["both"], "disks": [disk.link for disk in DISKS]},
+        {"id": "both", "type": "lv", "size": 1200, "mount": "/srv/both", "fs_type": "ext4"},
+    ]
+    schema = t.cast("Plain", host.plan(spaces, *(disk.link for disk in DISKS))["schema"])
+    host.apply(schema)
+    host.shell(f"""
+mkdir -p /srv/both; mount /dev/mapper/group-both /srv/both; head -c 1100M /dev/zero >/srv/both/kept; umount /srv/both
+vgchange --quiet --activate n group; udevadm settle
+late=$(basename $(realpath /sys/class/block/$(basename $(readlink -f {DISKS[1].link}))/device))
+echo $late >/sys/bus/virtio/drivers/virtio_blk/unbind; udevadm settle
+vgchange --quiet --activate y --activationmode partial group; udevadm settle
+echo $late >/sys/bus/virtio/drivers/virtio_blk/bind; udevadm settle
+! dd if=/dev/mapper/group-both of=/dev/null bs=1M status=none
+""")
+    opened = host.apply(schema)
+    assert [step["says"] for step in opened["steps"] if step["done"]] == ["activate the volume group group"]
+    again = host.apply(schema)
+    assert (again["changed"], again["steps"]) == (False, [])
+    host.shell("mount /dev/mapper/group-both /srv/both; cmp --bytes=1153433600 /srv/both/kept /dev/zero; umount /srv/both")

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .._storage.gpt import empty_table
+from .._storage.samples import SAMPLE, spread
 from .._storage.units import MIB, in_mib
 from .host import Host
 
 _SAMPLES = 256
-"""A sample costs a slow disk some milliseconds. Raw data of a 256th of the disk in one piece is always met by one, less by chance."""
-_SAMPLE_BYTES = 4096
+"""Raw data of a 256th of the disk in one piece are always met by one, less by chance."""
 _PATTERN_BYTES = 8
 
 
@@ -74,5 +74,4 @@ def _regions(size: int, head: int) -> Iterator[tuple[int, int]]:
     """Give starts, all multiples of a sector, and lengths."""
     yield from ((max(start, head), min(MIB, size - start) - (head if start == 0 else 0)) for start in (0, MIB) if start < size)
     yield (max(0, size - MIB), min(MIB, size))
-    step = size // (_SAMPLES + 1) // 4096 * 4096
-    yield from ((number * step, _SAMPLE_BYTES) for number in range(1, _SAMPLES + 1) if 2 * MIB <= number * step <= size - _SAMPLE_BYTES)
+    yield from ((place, SAMPLE) for place in spread(size, _SAMPLES) if 2 * MIB <= place <= size - SAMPLE)

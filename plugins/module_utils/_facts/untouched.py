@@ -4,9 +4,9 @@
 
 """Whether somebody has used a device since a run made it: a file system that was mounted, data where the run left zeros.
 
-Where no tool was at work both ends are zeros. A tool that was cut off has written no more blocks there than it writes in all, and no tool
-writes the first sector without a signature. What is in a closed container shows only as ciphertext: there are zeros where nothing was ever
-written.
+Where no tool was at work both ends are zeros, and so are samples between them, for a run clears these first. A tool that was cut off has
+written no more blocks there than it writes in all, and no tool writes the first sector without a signature. What is in a closed container
+shows only as ciphertext: there are zeros where nothing was ever written.
 
 Each file system keeps its own trace of the first mount, after its kernel's headers: ext2, ext3 and ext4 the time of the last mount, XFS
 records in its log behind the one of mkfs, Btrfs the generation of its tree of UUIDs, F2FS a second checkpoint, FAT files.
@@ -19,6 +19,7 @@ import typing as t
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from .._storage.samples import SAMPLE, between_ends
 from .._storage.units import MIB, in_mib
 from .host import Host
 from .signatures import SECTOR
@@ -47,30 +48,32 @@ _Read = Callable[[int, int], bytes]
 
 @dataclass(frozen=True)
 class Left:
-    """What a run leaves on a device on which nothing has a signature: zeros in the first sector, and few blocks in either end.
+    """What a run leaves on a device on which nothing has a signature: zeros in the first sector, and few blocks elsewhere.
 
-    `first` and `last` are how many blocks of 4 KiB may be no zeros in the first and in the last MiB; None: as many as there are.
+    `first` and `last` are how many blocks of 4 KiB may be no zeros in the first and in the last MiB, `between` how many of the samples
+    between these; None: as many as there are.
     """
 
     first: t.Optional[int]
     last: t.Optional[int]
+    between: t.Optional[int] = None
 
 
-ZEROS = Left(0, 0)
+ZEROS = Left(0, 0, 0)
 """No tool was ever at work there."""
 BEFORE = Left(None, None)
 """What lay there before, behind the first sector."""
 _SOME = Left(192, 192)
 _OF_TOOLS: Mapping[str, Left] = {
     # The descriptors of groups, and room for more of them that has numbers of blocks in it, fill a MiB.
-    **dict.fromkeys(("ext2", "ext3", "ext4"), Left(None, 192)),
+    **dict.fromkeys(("ext2", "ext3", "ext4"), Left(None, 192, 16)),
     # cryptsetup writes random data where keys are to be, and the header then.
     "crypto_LUKS": Left(None, 0),
-    "xfs": Left(64, 4),
-    "btrfs": Left(32, 4),
-    "f2fs": Left(32, 4),
-    "vfat": Left(192, 4),
-    "swap": Left(4, 0),
+    "xfs": Left(64, 4, 16),
+    "btrfs": Left(32, 4, 16),
+    "f2fs": Left(32, 4, 16),
+    "vfat": Left(192, 4, 16),
+    "swap": Left(4, 0, 0),
     "LVM2_member": Left(4, 4),
 }
 """What the tools that make these leave when they are cut off before their signature: no more than they write in all, and some to spare."""
@@ -91,7 +94,7 @@ def trace_of_use(host: Host, device: str, size: int, kind: t.Optional[str], left
     """
     try:
         if kind is None:
-            return _raw_data(_reader(host, device), size, left)
+            return _raw_data(_reader(host, device), size, left, between_ends(size))
         describe = _DESCRIBERS.get(kind)
         return describe(_reader(host, device)) if describe is not None else None
     except OSError as error:
@@ -112,7 +115,7 @@ def trace_in_opened(host: Host, device: str, size: int, below: str, begin: int, 
         return b"".join(inside if any(outside) else bytes(len(inside)) for inside, outside in pairs)
 
     try:
-        return _raw_data(read, size, left)
+        return _raw_data(read, size, left, [place - begin for place in between_ends(begin + size) if place >= begin])
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
 
@@ -120,8 +123,9 @@ def trace_in_opened(host: Host, device: str, size: int, below: str, begin: int, 
 def trace_in_closed(host: Host, device: str, size: int, begin: int) -> t.Optional[str]:
     """Return what shows that something was written into a closed LUKS container whose data begin at `begin`; None for nothing."""
     try:
-        for start in (begin, max(begin, size - MIB)):
-            if any(host.read_bytes(device, start, min(MIB, max(0, size - start)))):
+        samples = [(place, SAMPLE) for place in between_ends(size) if place >= begin]
+        for start, length in ((begin, MIB), (max(begin, size - MIB), MIB), *samples):
+            if any(host.read_bytes(device, start, min(length, max(0, size - start)))):
                 return f"something was written into it at {in_mib(start)}"
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
@@ -136,8 +140,8 @@ def _sectors(content: bytes) -> Iterator[bytes]:
     return (content[at : at + SECTOR] for at in range(0, len(content), SECTOR))
 
 
-def _raw_data(read: _Read, size: int, left: Left) -> t.Optional[str]:
-    """Return where data without a signature lie that are none of what is left: in the first sector, or more of them at either end."""
+def _raw_data(read: _Read, size: int, left: Left, samples: Sequence[int]) -> t.Optional[str]:
+    """Return where data without a signature lie that are none of what is left: in the first sector, or more elsewhere."""
     if any(read(0, SECTOR)):
         return _DATA.format(in_mib(0))
     for start, most in {max(0, size - MIB): left.last, 0: left.first}.items():
@@ -146,6 +150,10 @@ def _raw_data(read: _Read, size: int, left: Left) -> t.Optional[str]:
             blocks = [at for at in range(0, len(content), _BLOCK) if any(content[at : at + _BLOCK])]
             if len(blocks) > most:
                 return _DATA.format(in_mib(start + blocks[0]))
+    if left.between is not None:
+        written = [place for place in samples if any(read(place, SAMPLE))]
+        if len(written) > left.between:
+            return _DATA.format(in_mib(written[0]))
     return None
 
 

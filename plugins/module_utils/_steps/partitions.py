@@ -18,6 +18,7 @@ from .._facts.present import Present
 from .._facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
 from .._storage.gpt import partition_node
 from .._storage.gpt_bytes import RawTable, WrongTable, identified, pieces, read_raw_table, written
+from .._storage.samples import SAMPLE, between_ends
 from .._storage.units import MIB
 from .machine import CommandFailed, Machine, Region, StepFailed
 from .needs import Tool
@@ -46,8 +47,8 @@ _QUIETLY = ("--quiet", "--no-reread", "--no-tell-kernel")
 class TableEntry:
     """A partition of a GPT. `attrs` is sfdisk's text, as read, or None.
 
-    `clear`: the partition is new, its previous contents are garbage: its first and last MiB are zeroed *through the disk*, before the
-    kernel (and udev, which would put old arrays and groups together again) learns of the partition.
+    `clear`: the partition is new, its previous contents are garbage: its first and last MiB, and samples in between, are zeroed *through
+    the disk*, before the kernel (and udev, which would put old arrays and groups together again) learns of the partition.
     """
 
     number: int
@@ -134,7 +135,7 @@ class WritePartitionTable(Step):
             headers = [f"first-lba: {MIB // self.sector}"] if self.fresh else kept_headers(read_table(machine, self.disk, self.sector))
             _forget(machine, self.disk, gone)
             outside = self._take_over(headers, machine, size) if self.fresh else ()
-            new = [region for entry in self.entries if entry.clear for region in ends(entry.size, entry.start)]
+            new = [region for entry in self.entries if entry.clear for region in _room(entry)]
             # Every time that a disk is closed after writing udev reads the whole disk again.
             machine.zero(self.disk, (*outside, *new), exclusively=self.fresh)
             _write_entries(self.disk, self.uuid, self.sector, headers, self.entries, machine)
@@ -341,6 +342,12 @@ def ends(size: int, start: int = 0) -> tuple[Region, ...]:
     if size <= 2 * MIB:
         return (Region(start, size),)
     return Region(start, MIB), Region(start + size - MIB, MIB)
+
+
+def _room(entry: TableEntry) -> Iterator[Region]:
+    """Give what is zeroed of the room of a new partition. Where there are zeros no more, somebody has written something since."""
+    yield from ends(entry.size, entry.start)
+    yield from (Region(entry.start + place, SAMPLE) for place in between_ends(entry.size))
 
 
 def gaps(size: int, table: int, partitions: Iterable[TablePartition]) -> tuple[Region, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from .._facts.present import Present
 from .._facts.signatures import parse_signatures, signatures_command
+from .._storage.samples import SAMPLE, between_ends
 from .._storage.units import MIB
 from .machine import Machine, Region, StepFailed
 from .needs import Tool
@@ -31,7 +32,8 @@ class ClearSignatures(Step):
 
     Gone have to be md superblocks of all versions, PV labels, LUKS headers, a partition table inside it, ZFS labels, btrfs. Members of an
     array have a longer head: to behind the place where the array's data will begin, for the array would bring back the old contents.
-    Copies farther inside (btrfs at 64 MiB and 256 GiB, LUKS2's second header up to 4 MiB) are cleared as well where a device has room.
+    Copies farther inside (btrfs at 64 MiB and 256 GiB, LUKS2's second header up to 4 MiB) are cleared as well where a device has room, and
+    so are samples that are no zeros yet: a thin volume is not given room for others.
     """
 
     devices: tuple[str, ...]
@@ -60,13 +62,23 @@ class ClearSignatures(Step):
         """Clear the devices, which the kernel refuses while anything uses them, and see that no signature is left."""
         machine.change(["wipefs", "--all", "--quiet", *self.devices])
         for device in self.devices:
-            machine.zero(device, cleared_regions(device_size(machine, device), self.head), exclusively=True)
+            size = device_size(machine, device)
+            written = (place for place in between_ends(size) if _has_data(machine, device, place))
+            more = (Region(place, SAMPLE) for place in written)
+            machine.zero(device, (*cleared_regions(size, self.head), *more), exclusively=True)
         outcome = machine.run(signatures_command(*self.devices))
         left = parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else None
         if left is None or left:
             found = ", ".join(signature.type for signature in left or ())
             cleared = ", ".join(self.devices)
             raise StepFailed(f"{cleared} was cleared, but {f'still has {found}' if left else 'cannot be read back'}")
+
+
+def _has_data(machine: Machine, device: str, place: int) -> bool:
+    try:
+        return any(machine.read_bytes(device, place, SAMPLE))
+    except OSError:
+        return True
 
 
 def cleared_regions(size: int, head: int = MIB) -> tuple[Region, ...]:

@@ -19,6 +19,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions
     table_script,
 )
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures, cleared_regions
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.samples import SAMPLE, between_ends
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.units import MIB
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
@@ -29,6 +30,8 @@ TABLE = UUIDS[0]
 # What is kept of a table has its sector numbers in units of the disk.
 FIRST = TableEntry(1, MIB, 100 * MIB, LINUX, UUIDS[1], "root", None, True)
 SECOND = TableEntry(3, 101 * MIB, 50 * MIB, LINUX, UUIDS[2], 'a "quoted" \\ name', "GUID:60", False)
+ROOM = (Region(MIB, MIB), Region(100 * MIB, MIB), *(Region(MIB + place, SAMPLE) for place in between_ends(100 * MIB)))
+"""What is cleared of the room of the first, which begins at 1 MiB and has 100."""
 
 
 def written(sector, *entries, table=TABLE, **headers):
@@ -89,7 +92,7 @@ def test_a_disk_is_ours_by_an_empty_table_before_anything_old_is_cleared_and_get
     table = {512: 34 * 512, 4096: 6 * 4096}[sector]
     beside = (Region(0, 440), *([Region(512, 3584)] if sector == 4096 else []))
     around = (*beside, Region(table, MIB - table), Region(1023 * MIB, MIB - table))
-    assert zeros == [("/dev/sda", (), True), ("/dev/sda", (*around, Region(MIB, MIB), Region(100 * MIB, MIB)), True)]
+    assert zeros == [("/dev/sda", (), True), ("/dev/sda", (*around, *ROOM), True)]
     kinds = [event[0] for event in machine.events if event[0] in ("lock", "unlock", "zero", "change", "wait")]
     assert kinds == ["lock", "change", "change", "zero", "change", "change", "zero", "change", "change", "unlock", "wait"]
     assert ("wait", ("/dev/sda1", "/dev/sda3")) in machine.events
@@ -107,7 +110,7 @@ def test_a_disk_that_is_held_is_not_written_to_and_one_that_is_not_is_not_opened
         assert not [event for event in machine.events if event[0] == "zero"]
     else:
         step.run(machine)
-        assert [len(event[2]) for event in machine.events if event[0] == "zero"] == [5]
+        assert [len(event[2]) for event in machine.events if event[0] == "zero"] == [3 + len(ROOM)]
 
 
 def test_a_changed_table_keeps_its_headers_and_what_is_in_use():
@@ -125,9 +128,7 @@ def test_a_changed_table_keeps_its_headers_and_what_is_in_use():
     (script,) = machine.given.values()
     assert script.decode().splitlines()[:5] == ["label: gpt", f"label-id: {TABLE}", "unit: sectors", "first-lba: 34", "table-length: 256"]
     # Other partitions are in use, and with them the disk: only the new room is cleared.
-    assert [event for event in machine.events if event[0] == "zero"] == [
-        ("zero", "/dev/sda", (Region(MIB, MIB), Region(100 * MIB, MIB)), False)
-    ]
+    assert [event for event in machine.events if event[0] == "zero"] == [("zero", "/dev/sda", ROOM, False)]
 
 
 def test_nothing_is_written_when_the_kernel_does_not_let_a_partition_go():
@@ -255,6 +256,18 @@ def test_a_device_is_cleared_at_both_ends_and_where_copies_lie():
     assert exclusively
     assert regions[:2] == (Region(0, MIB), Region(300 * 1024**3 - MIB, MIB))
     assert {region.start for region in regions[2:]} == {MIB, 2 * MIB, 4 * MIB, 64 * MIB, 256 * 1024**3}
+
+
+def test_only_samples_with_data_are_cleared():
+    """A thin volume gets no room for zeros that it has."""
+    size = 100 * MIB
+    machine = RecordingMachine({"wipefs --parsable /dev/sda1": ""}, {"/sys/class/block/sda1/size": str(size // 512)})
+    written = between_ends(size)[3]
+    machine.read_bytes = lambda _path, start, length: (b"x" if start == written else b"\0") * length
+    ClearSignatures(("/dev/sda1",)).run(machine)
+    ((_kind, _device, regions, _exclusively),) = [event for event in machine.events if event[0] == "zero"]
+    assert Region(written, SAMPLE) in regions
+    assert not {Region(place, SAMPLE) for place in between_ends(size) if place != written} & set(regions)
 
 
 @pytest.mark.parametrize("head", [MIB, 3 * MIB, 130 * MIB])
