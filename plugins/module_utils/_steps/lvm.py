@@ -285,16 +285,11 @@ class DeactivateGroup(GroupStep):
 # ---- logical volumes
 
 
-@dataclass(frozen=True)
-class CreateLogicalVolume(NewVolumeStep):
-    """Make a linear logical volume with the tag UNFINISHED, without reading its contents; `device` is its mapper node."""
+class _MadeVolume(NewVolumeStep):
+    """A step that makes a volume of `size` in the room of its group; `device` is its mapper node."""
 
-    group: str
-    name: str
     size: int
     device: str
-
-    words: t.ClassVar[str] = "create the logical volume {group}/{name} with {size}"
 
     def abilities(self) -> tuple[Ability, ...]:
         """See Step."""
@@ -303,6 +298,18 @@ class CreateLogicalVolume(NewVolumeStep):
     def after(self, picture: Picture) -> Picture:
         """See Step."""
         return {**picture, self.device: volume_piece(self.group, self.name, self.size, members_of(picture, self.group))}
+
+
+@dataclass(frozen=True)
+class CreateLogicalVolume(_MadeVolume):
+    """Make a linear logical volume with the tag UNFINISHED, without reading its contents; `device` is its mapper node."""
+
+    group: str
+    name: str
+    size: int
+    device: str
+
+    words: t.ClassVar[str] = "create the logical volume {group}/{name} with {size}"
 
     def run(self, machine: Machine) -> None:
         """Make the volume, without the previous contents of its room: LVM wipes it before udev looks, which would bring them to life."""
@@ -356,7 +363,7 @@ class _StripedStep(VolumeStep):
 
 
 @dataclass(frozen=True)
-class CreateStripedVolume(_StripedStep, NewVolumeStep):
+class CreateStripedVolume(_StripedStep, _MadeVolume):
     """Make a striped logical volume as CreateLogicalVolume makes a linear one; `stripe_size` 0 is LVM's default."""
 
     group: str
@@ -368,14 +375,6 @@ class CreateStripedVolume(_StripedStep, NewVolumeStep):
     on: tuple[str, ...]
 
     words: t.ClassVar[str] = CreateLogicalVolume.words
-
-    def abilities(self) -> tuple[Ability, ...]:
-        """See Step."""
-        return (DEVICE_MAPPER,)
-
-    def after(self, picture: Picture) -> Picture:
-        """See Step."""
-        return {**picture, self.device: volume_piece(self.group, self.name, self.size, members_of(picture, self.group))}
 
     def run(self, machine: Machine) -> None:
         """Make the volume, without the previous contents of its room."""
