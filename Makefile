@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-placement peers-prometheus peers-python peers-repart test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -151,7 +151,7 @@ browser: $(DEVELOP) ## Look at the report in headless Chromium, which is install
 	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils
 	$(BIN)/python -m pytest -q tests/browser
 
-peers: peers-repart peers-ganeti peers-placement peers-python peers-prometheus ## Compare with all peers
+peers: peers-repart peers-ganeti peers-placement peers-ironic peers-python peers-prometheus ## Compare with all peers
 
 peers-repart: $(DEVELOP) ## Compare plans for one disk with systemd-repart, and have it, Ignition, Nix and Ceph look at what is written for them
 	tests/utils/install-tools systemd-repart:systemd ignition-validate:ignition nix-instantiate:nix-bin /usr/lib/python3/dist-packages/ceph/deployment:python3-ceph-common
@@ -160,6 +160,9 @@ peers-repart: $(DEVELOP) ## Compare plans for one disk with systemd-repart, and 
 peers-prometheus: $(DEVELOP) ## Ask a real Prometheus, Debian's, for loads; it is installed if need be
 	tests/utils/install-tools promtool:prometheus
 	$(BIN)/python -m pytest -q tests/peers/test_prometheus.py
+
+peers-ironic: $(DEVELOP) ## Have OpenStack Ironic read what is written for it
+	$(BIN)/python -m pytest -q tests/peers/test_ironic.py
 
 peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Placement
 	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_candidates.py

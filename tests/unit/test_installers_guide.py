@@ -36,6 +36,8 @@ SHOWN = {
     "repart": "repart.d/010-data.conf",
     "disko": "store1.nix",
     "ceph": "osd1-osds.yml",
+    "ironic": "image1-ironic.json",
+    "metal3": "image1-metal3.yml",
 }
 """The file that each block shows, by its language."""
 
@@ -46,9 +48,9 @@ def blocks(language: str) -> list[str]:
 
 def read(language: str, text: str) -> t.Any:
     """Return what a file stands for: data where the target reads data, else the text."""
-    if language == "ignition":
+    if language in {"ignition", "ironic"}:
         return json.loads(text)
-    return yaml.safe_load(text) if language in {"curtin", "butane", "ceph"} else text.strip()
+    return yaml.safe_load(text) if language in {"curtin", "butane", "ceph", "metal3"} else text.strip()
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,7 @@ def test_every_filter_is_in_a_table_and_each_door_fits_a_screen() -> None:
     outward = {name.removeprefix("plan_to_") for name in there if name.startswith("plan_to_")} - {"svg", "providers"}
     inward = {name.removeprefix("hardware_from_") for name in there if name.startswith("hardware_from_")}
     rows = [line for line in TEXT.splitlines() if line.startswith("|")]
-    named = {name for line in rows for name in re.findall(r"`([a-z_]+)`", line)}
+    named = {name for line in rows for name in re.findall(r"`([a-z0-9_]+)`", line)}
     assert outward | inward <= named
     doors = re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]
     assert all(len(part.split("\n# ")[0].splitlines()) <= SCREEN for part in doors)

@@ -423,6 +423,8 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
     plan = Planner(SCHEMA).plan(HARDWARE)
     plain = Planner([{"id": "data", "type": "partition", "size": 900, "mount": "/data", "fs_type": "ext4"}]).plan(HARDWARE)
     whole = Planner([{"id": "data", "type": "disk"}]).plan(HARDWARE)
+    known = [{"id": f"/dev/disk/by-id/wwn-0x5000c500a1b2c3d{at}", "size": 20000} for at in range(2)]
+    image = Planner([{"id": "root", "type": "raid", "level": "raid1", "fs_type": "ext4", "mount": "/"}]).plan({"disks": known})
     applied = {
         "schema": {"fss": [{"device": "/dev/a", "mount": "/a", "fs_type": "ext4"}]},
         "filesystems": [{"device": "/dev/a", "uuid": "u", "mountpoints": []}],
@@ -449,7 +451,9 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
         "plan_to_disko": [[plain]],
         "plan_to_fai": [[plain, "secret"]],
         "plan_to_ignition": [[plain, None, True]],
+        "plan_to_ironic": [[image]],
         "plan_to_kickstart": [[plain]],
+        "plan_to_metal3": [[image]],
         "plan_to_providers": [[plan, "host", node_facts]],
         "plan_to_repart": [[plain, "sda"]],
         "plan_to_svg": [[plan, HARDWARE, "title"]],
