@@ -125,7 +125,8 @@ def _lose_rest(layout: Layout, losses: Losses, target: str, root: str, arrays: S
     """Lose what an image has by itself, or what has to be made once it runs; `arrays` are those that are not made."""
     members = {part for array in layout.arrays for part in layout.partitions_below(array.device)}
     lost = [part.space for part in layout.partitions() if part not in members and part.type not in _BY_FIRMWARE and part.device != root]
-    lost += [thing.space for thing in (*arrays, *layout.containers, *layout.groups, *layout.volumes)]
+    lost += [array.space for array in arrays] + [container.space for container in layout.containers]
+    lost += [group.space for group in layout.groups] + [volume.space for volume in layout.volumes]
     for filesystem in layout.filesystems:
         on = {part.type for part in layout.partitions_below(filesystem.device)}
         if filesystem.device != root and not on <= set(_BY_FIRMWARE):
