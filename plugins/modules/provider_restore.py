@@ -14,7 +14,7 @@ short_description: Restore the ledger of resource providers from a backup
 version_added: 1.1.0
 description:
   - Makes a ledger in SQLite, PostgreSQL or MariaDB what a backup of M(bareon.allocator.provider_backup) holds, from whichever of these the
-    backup is. It is written in one transaction, so that no process sees half of it.
+    backup is. It is written in one transaction, so that no process sees half a ledger.
   - Fails while another program writes to the ledger, and where the backup is no ledger. The tables of a server are locked against writers
     meanwhile; on Galera against those on the same node, so stop the others first.
   - Providers and consumers that are not in the backup are gone. A damaged file of SQLite is replaced, together with its C(-wal) and

@@ -19,23 +19,23 @@ import pytest
 from ansible_collections.bareon.allocator.tests.support.house.imports import PLUGINS, ROOT
 
 MOST = {
-    "told": (4, 2),
-    "of it": (14, 9),
+    "told": (2, 1),
+    "of it": (13, 7),
     "who": (8, 10),
-    "besides?": (5, 10),
-    "so many": (7, 2),
-    "looked at": (3, 2),
-    "is of": (6, 3),
+    "besides?": (5, 7),
+    "so many": (5, 1),
+    "looked at": (3, 1),
+    "is of": (4, 2),
     "mended": (1, 1),
-    "anew": (3, 3),
+    "anew": (1, 2),
     "whoever": (2, 2),
     "whom": (2, 4),
-    "what is there": (5, 2),
-    "the one that": (9, 14),
-    "tells?": (7, 6),
+    "what is there": (4, 1),
+    "the one that": (7, 9),
+    "tells?": (6, 6),
 }
 """By word the highest numbers in the code of `plugins`, and on pages, in roles, playbooks and fragments of the changelog."""
-MOST_IN_PLUGINS, MOST_ON_PAGES = 79, 70
+MOST_IN_PLUGINS, MOST_ON_PAGES = 63, 54
 FIELD = re.compile(r"--no-tell-kernel")
 """Words of the field that contain one of these: an option of sfdisk."""
 

@@ -4,7 +4,7 @@
 
 """What an expression may cost: at most 2 s of CPU time and 256 MiB, and values of a size that a plan has a use for.
 
-Every function of YAQL is wrapped, so that what it returns is measured before anything else is made of it, and the CPU time is checked
+Every function of YAQL is wrapped, so that what it returns is measured before anything else uses it, and the CPU time is checked
 between any two calls. What goes on within one call, as a regular expression that never ends or numbers of a million digits, is ended by
 a timer of the process and by its limit of address space. Both belong to the main thread: signals reach no other, and a limit of
 the process would hit what its other threads do. In another thread, regular expressions are refused instead.
