@@ -166,6 +166,7 @@ peers-ironic: $(DEVELOP) ## Have OpenStack Ironic read what is written for it
 
 peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Placement
 	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_candidates.py
+	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_export.py
 
 peers-python: $(DEVELOP) ## Compare plans of disks with those of the oldest Python that the collection runs on
 	tests/peers/oldest-python-venv

@@ -140,7 +140,8 @@ options:
     description:
       - How long the consumer has it, from now on, such as V(90m), V(2h) or V(7d), with C(s), C(m), C(h), C(d) or C(w); or a date, such as
         V(2030-12-31) or V(2030-12-31T18:00:00Z), which is in UTC unless it names a zone; or V(none) for no end.
-      - Given again, it counts from then. By default the end stays as it was, and a new consumer has none.
+      - Given again, it counts from then, so a task with a time from now always changes something, and one with a date does not. By default
+        the end stays as it was, and a new consumer has none.
       - A consumer whose lease has ended holds nothing, and no daemon is needed for that. Its room counts as free, and other claims take it
         in the same transaction; RV(ended) says whose it was. Until then the consumer gets it back by claiming again.
       - The clock is that of the database.

@@ -443,6 +443,7 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
         **{f"hardware_from_{name}": [[data], [json.dumps(data)]] for name, data in recorded.items()},
         "layout_to_host_files": [[applied, HOST_FILES]],
         "ledger_to_html": [[act("provider_info", folder)({"world": WORLD}), ["r*"], "Ledger"]],
+        "ledger_to_placement": [[act("provider_info", folder)({"world": WORLD}), "red", "ann", "INSTANCE"]],
         "erasures_to_html": [[{"a": [ERASURE]}, "Erased"]],
         "moves_to_html": [[moves, "Moves"]],
         "plan_to_ceph": [[whole, HARDWARE, "host", "osds", ["data*"]]],

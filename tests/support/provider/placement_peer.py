@@ -77,6 +77,13 @@ class Placement:
         response = request.get_response(self._app)
         return response.status_int, response.body
 
+    def send(self, method, path, body=None):
+        """Return (HTTP status, the parsed body or None) of any request."""
+        headers = {"x-auth-token": "admin", "OpenStack-API-Version": NEWEST}
+        sent = {} if body is None else {"body": json.dumps(body).encode(), "content_type": "application/json"}
+        response = Request.blank(path, headers=headers, method=method, **sent).get_response(self._app)
+        return response.status_int, json.loads(response.body) if response.body else None
+
     def claim(self, consumer, allocations):
         """Return the HTTP status of PUT /allocations for a consumer that does not exist yet; `allocations` as in a world."""
         body = {
