@@ -56,21 +56,6 @@ EXAMPLES = r"""
 - name: Show what would be sent
   ansible.builtin.debug:
     msg: "{{ ledger | bareon.allocator.ledger_to_placement(project='lab') }}"
-
-- name: Fill an empty Placement
-  ansible.builtin.uri:
-    url: "{{ placement_url }}{{ item.path }}"
-    method: "{{ item.method }}"
-    body: "{{ item.body | default(omit) }}"
-    body_format: json
-    status_code: "{{ item.status }}"
-    headers:
-      OpenStack-API-Version: placement 1.39
-      X-Auth-Token: "{{ token }}"
-  loop: "{{ ledger | bareon.allocator.ledger_to_placement }}"
-  loop_control:
-    label: "{{ item.method }} {{ item.path }}"
-  when: placement_url is defined
 """
 
 RETURN = r"""
@@ -104,10 +89,10 @@ def ledger_to_placement(
     ledger: t.Any, project: str = "unknown", user: str = "unknown", consumer_type: str = "INSTANCE"
 ) -> list[dict[str, t.Any]]:
     """Return requests to Placement; AnsibleFilterError when the input is no result of provider_info."""
-    if not isinstance(ledger, Mapping) or not {"providers", "allocations", "consumers"} <= ledger.keys():
-        raise AnsibleFilterError("ledger_to_placement needs the result of bareon.allocator.provider_info, as `register` keeps it")
     try:
         refuse_missing("ledger")
+        if not isinstance(ledger, Mapping) or not {"providers", "allocations", "consumers"} <= ledger.keys():
+            raise AnsibleFilterError("ledger_to_placement needs the result of bareon.allocator.provider_info, as `register` keeps it")
         return placement_requests(plain(ledger), str(project), str(user), str(consumer_type))
     except (InputError, MissingLibraries) as error:
         raise AnsibleFilterError(f"ledger_to_placement: {error}") from error
