@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
-SHORTEST = 75
-"""Characters of an entry, as JSON, from which on it has more to say than `Name of the node.` does."""
+SHORTEST = 130
+"""Characters of an entry, as JSON, from which on it has more to say than `Whether it was done.` does."""
 
 LEDGER = ("provider", "provider_allocation", "provider_quota", "provider_reap", "provider_reconcile")
 CHANGING = ("balance", "compress", "evacuate", "follow", "redistribute", "squeeze")
@@ -40,7 +40,8 @@ COPIES: dict[str, tuple[str, ...]] = {
     "a node that is offline": ("returns/group_balance/plan/nodes/offline", "returns/group_info/nodes/offline"),
     **{f"{key} of a line of fstab": (f"options/disk_mounts/mounts/{key}", f"options/disk_tables/fstab/{key}") for key in FSTAB},
     **{f"{key} of a device": (f"{NODE}/gpus/{key}", f"{NODE}/nics/{key}") for key in ("address", "vendor", "device", "numa_node")},
-    "whether a step is done": ("returns/disk_keys/steps/done", "returns/disk_layout/steps/done"),
+    "whether a step is done": tuple(f"returns/disk_{name}/steps/done" for name in ("erase", "keys", "layout")),
+    "what a run destroys": ("returns/disk_erase/destroys_digest", "returns/disk_layout/destroys_digest"),
     "the device of a container": ("returns/disk_keys/steps/device", "returns/disk_keys/containers/device"),
     "recorded hardware": tuple(f"returns/hardware_from_{name}/_value" for name in RECORDED),
 }
