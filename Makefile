@@ -164,9 +164,10 @@ peers-prometheus: $(DEVELOP) ## Ask a real Prometheus, Debian's, for loads; it i
 peers-ironic: $(DEVELOP) ## Have OpenStack Ironic read what is written for it
 	$(BIN)/python -m pytest -q tests/peers/test_ironic.py
 
-peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Placement
+peers-placement: $(DEVELOP) ## Compare allocation candidates with OpenStack Placement, and its own HTTP tests with the ledger
 	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_candidates.py
 	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_export.py
+	"$$(tests/peers/placement-venv)" -m pytest -q tests/peers/test_placement_gabbits.py
 
 peers-python: $(DEVELOP) ## Compare plans of disks with those of the oldest Python that the collection runs on
 	tests/peers/oldest-python-venv

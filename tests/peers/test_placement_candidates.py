@@ -27,7 +27,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candida
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.tests.support.provider.oracle import brute_force
-from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import REPAIRS, Placement, repaired
+from ansible_collections.bareon.allocator.tests.support.provider.placement_peer import REPAIRS, Placement, candidates_of, repaired
 from ansible_collections.bareon.allocator.tests.support.provider.random_requests import Maker
 
 WORLDS = int(os.environ.get("BAREON_PEER_WORLDS", "150"))
@@ -46,24 +46,13 @@ def peer(tmp_path_factory):
     return Placement(tmp_path_factory.mktemp("placement"))
 
 
-def as_set(allocations_and_mappings):
-    """Answers without order: what is allotted where, and which group goes where."""
-    return {
-        (
-            frozenset((uuid, name, amount) for uuid, amounts in allocations.items() for name, amount in amounts.items()),
-            frozenset((suffix, uuid) for suffix, uuids in mappings.items() for uuid in uuids),
-        )
-        for allocations, mappings in allocations_and_mappings
-    }
-
-
 def peers_answer(peer, query):
     """(HTTP status, the set of candidates)."""
     status, body = peer.ask(query)
     if status != 200:
         return status, str(body)
     found = body["allocation_requests"]
-    return 200, as_set(
+    return 200, candidates_of(
         ({uuid: held["resources"] for uuid, held in candidate["allocations"].items()}, candidate["mappings"]) for candidate in found
     )
 
@@ -74,7 +63,7 @@ def our_answer(index, query):
         answer = find_candidates(index, parse_query(query, index.known), SearchOptions(distinct="mappings"))
     except InputError as error:
         return 400, str(error)
-    found = as_set((candidate["allocations"], candidate["mappings"]) for candidate in answer.candidates)
+    found = candidates_of((candidate["allocations"], candidate["mappings"]) for candidate in answer.candidates)
     assert len(found) == len(answer.candidates)
     return 200, found
 

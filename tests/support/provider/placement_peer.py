@@ -35,6 +35,17 @@ _EMPTIED = [
 ]
 
 
+def candidates_of(allocations_and_mappings):
+    """Return candidates without order: what is allotted where, and which group goes where."""
+    return {
+        (
+            frozenset((uuid, name, amount) for uuid, amounts in allocations.items() for name, amount in amounts.items()),
+            frozenset((suffix, uuid) for suffix, uuids in mappings.items() for uuid in uuids),
+        )
+        for allocations, mappings in allocations_and_mappings
+    }
+
+
 class Placement:
     """One Placement with an SQLite file of its own; a process can have only one. `synchronous`: its default is to wait for the disk."""
 
