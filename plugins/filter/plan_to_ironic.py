@@ -33,7 +33,7 @@ EXAMPLES = r"""
       - {id: root, type: raid, level: raid1, fs_type: ext4, mount: /}
   register: planned
 
-- name: Write what Ironic is to be told
+- name: Write the properties of the node for Ironic
   ansible.builtin.copy:
     content: "{{ planned.plan | bareon.allocator.plan_to_ironic | to_nice_json }}"
     dest: "{{ playbook_dir }}/{{ inventory_hostname }}-ironic.json"

@@ -33,7 +33,7 @@ EXAMPLES = r"""
       - {id: root, type: raid, level: raid1, fs_type: ext4, mount: /}
   register: planned
 
-- name: Write what Metal3 is to be told
+- name: Write the fields of the host for Metal3
   ansible.builtin.copy:
     content: "{{ planned.plan | bareon.allocator.plan_to_metal3 | to_nice_yaml }}"
     dest: "{{ playbook_dir }}/{{ inventory_hostname }}-metal3.yml"

@@ -113,7 +113,7 @@ def plan_erasure(
 ) -> ErasePlan:
     """Return what is to be done for these disks.
 
-    `ways` are, by the name of a device, the ways to erase it; `namespaces` how many namespaces its drive has besides.
+    `ways` are, by the name of a device, the ways to erase it; `namespaces` how many other namespaces its drive has.
     """
     found, refusals = named_disks(names, present, protections)
     notes = (*present.notes, *unmatched(present.disks, present.tree, protections))

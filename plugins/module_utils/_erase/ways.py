@@ -123,7 +123,7 @@ def _nvme_status(host: Host, node: str) -> State:
 
 
 def other_namespaces(host: Host, node: str) -> int:
-    """Return how many namespaces the drive of an NVMe namespace has besides, also those that no controller shows; 0 if it reports none."""
+    """Return how many other namespaces the drive of an NVMe namespace has, also those that no controller shows; 0 if it reports none."""
     text = _said(host, ["nvme", "list-ns", "--all", node])
     return max(0, len(set(_NVME_SUFFIX.findall(text))) - 1)
 

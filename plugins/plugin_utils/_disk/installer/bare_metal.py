@@ -41,7 +41,7 @@ _METAL3_ARRAYS = 2
 
 @dataclass(frozen=True)
 class _Hint:
-    """How one disk is told from the others: its WWN, its serial number, or its link by path."""
+    """What names one disk and no other: its WWN, its serial number, or its link by path."""
 
     kind: str
     value: str
@@ -74,9 +74,9 @@ def _wanted(layout: Layout, losses: Losses, target: str) -> _Wanted:
     below = set(layout.partitions_below(root.device))
     on = [disk for disk in layout.disks if set(disk.partitions) & below]
     under = next((array for array in layout.arrays if below <= set(layout.partitions_below(array.device))), None)
-    beside = [array for array in layout.arrays if under is not None and array is not under and _may_be_beside(layout, array, on)]
-    made = () if under is None else tuple(_array(array, layout, losses, target, is_root=array is under) for array in (under, *beside))
-    others = [array for array in layout.arrays if array is not under and array not in beside]
+    adjacent = [array for array in layout.arrays if under is not None and array is not under and _may_be_beside(layout, array, on)]
+    made = () if under is None else tuple(_array(array, layout, losses, target, is_root=array is under) for array in (under, *adjacent))
+    others = [array for array in layout.arrays if array is not under and array not in adjacent]
     _lose_rest(layout, losses, target, root.device, others)
     if made or len(on) == 1:
         _check_order(made, losses, target)

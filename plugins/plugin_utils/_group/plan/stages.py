@@ -188,7 +188,7 @@ class _Schedule:
         by_turn: dict[int, int] = {}
         turns = state.facts.instances.turn
         for number, (move, (most, net)) in enumerate(zip(moves, needs)):
-            # Slots are told from instances by their sign.
+            # The sign keeps slots and instances apart.
             one_by_one = [move.instance, *(-1 - slot for slot in spread_slots(state, move))]
             turn = int(turns[move.instance])
             before_it = max((stage for other, stage in by_turn.items() if other < turn), default=-1)
