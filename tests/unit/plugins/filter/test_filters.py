@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 
 import pytest
 from ansible.errors import AnsibleFilterError
@@ -100,6 +101,16 @@ def test_a_page_has_hosts_without_a_plan():
     page = call(plans_to_html, {}, failures={"tiny": {"msg": "too small"}})
     assert "too small" in page
     assert "1 host in 0 shapes" in page
+
+
+def test_conflicts_and_warnings_are_regions_with_a_name():
+    warned = {**CASE["plan"], "warnings": ["a warning"]}
+    page = call(plans_to_html, {"a": warned, "b": CASE["plan"]}, failures={"tiny": {"msg": "too small"}, "b": {"msg": "a disk is gone"}})
+    assert re.findall(r'<section class="problems \w+"([^>]*)>', page) == [
+        ' aria-label="No plan"',
+        ' aria-label="Not as planned"',
+        ' aria-label="Warnings"',
+    ]
 
 
 def test_a_page_refuses_a_list():
