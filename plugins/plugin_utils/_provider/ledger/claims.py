@@ -312,12 +312,15 @@ def plan_claims(connection: sa.Connection, claims: Collection[Claim], generation
 
 def with_room(connection: sa.Connection, plan: ClaimPlan) -> ClaimPlan:
     """Return a plan that releases as many consumers whose lease has ended as it needs the room of, those that ended first."""
-    growth = _growth(plan.needed)
-    numbers = {number for (number, _name), more in growth.items() if more > 0}
+    # A consumer whose own lease has ended may get back less than is still counted for it.
+    asked = {key for key, more in _growth(plan.needed, lambda change: change.holds).items() if more > 0}
+    numbers = {number for number, _name in asked}
     expired = read_expired(connection, plan.now, numbers) if numbers else []
     if not expired:
         return plan
-    return plan.with_ended(choose_expired(expired, lacking_room(growth, read_guarded(connection, numbers).stocks)))
+    growth = _growth(plan.needed)
+    lacking = lacking_room({key: growth.get(key, 0) for key in asked}, read_guarded(connection, numbers).stocks)
+    return plan.with_ended(choose_expired(expired, lacking))
 
 
 def released(holding: Holding) -> Change:

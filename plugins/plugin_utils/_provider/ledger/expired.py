@@ -53,11 +53,11 @@ def choose_expired(holdings: Iterable[Holding], lacking: Mapping[Key, int]) -> l
 
 
 def lacking_room(growth: Mapping[Key, int], stocks: Mapping[Key, StoredInventory]) -> dict[Key, int]:
-    """Return how much inventories lack of what they are asked for."""
+    """Return how much inventories lack; `growth` is how much more will be counted as used."""
     return {
         key: more - (stocks[key].inventory.capacity - stocks[key].used)
         for key, more in growth.items()
-        if more > 0 and key in stocks and stocks[key].used + more > stocks[key].inventory.capacity
+        if key in stocks and stocks[key].used + more > stocks[key].inventory.capacity
     }
 
 

@@ -292,3 +292,14 @@ def _settle(connection, plan):
 def _once(ledger, work):
     with ledger.engine.begin() as connection:
         work(connection)
+
+
+def test_less_than_before_on_a_host_that_shrank_takes_the_room_of_others_that_have_ended(bench):
+    bench.put({"name": "small", "inventories": {"VCPU": 10}})
+    bench.claim(
+        ("a", {"small": {"VCPU": 4}}, {"lease": "1h"}), ("b", {"small": {"VCPU": 3}}, {"lease": "1h"}), ("c", {"small": {"VCPU": 3}})
+    )
+    pass_time(bench.ledger, 3601)
+    bench.put({"name": "small", "inventories": {"VCPU": 6}})
+    bench.claim(("a", {"small": {"VCPU": 3}}))
+    assert bench.used == {("small", "VCPU"): 6}
