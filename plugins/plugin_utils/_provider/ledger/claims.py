@@ -315,7 +315,9 @@ def with_room(connection: sa.Connection, plan: ClaimPlan) -> ClaimPlan:
     # A consumer whose own lease has ended may get back less than is still counted for it.
     asked = {key for key, more in _growth(plan.needed, lambda change: change.holds).items() if more > 0}
     numbers = {number for number, _name in asked}
-    expired = read_expired(connection, plan.now, numbers) if numbers else []
+    known = {change.wanted.uuid for change in plan.needed}
+    found = read_expired(connection, plan.now, numbers) if numbers else []
+    expired = [holding for holding in found if holding.consumer.uuid not in known]
     if not expired:
         return plan
     growth = _growth(plan.needed)

@@ -303,3 +303,13 @@ def test_less_than_before_on_a_host_that_shrank_takes_the_room_of_others_that_ha
     bench.put({"name": "small", "inventories": {"VCPU": 6}})
     bench.claim(("a", {"small": {"VCPU": 3}}))
     assert bench.used == {("small", "VCPU"): 6}
+
+
+def test_an_owner_whose_own_lease_ended_first_takes_the_room_of_another(bench):
+    bench.put({"name": "small", "inventories": {"VCPU": 6}})
+    bench.claim(
+        ("a", {"small": {"VCPU": 1}}, {"lease": "1h"}), ("b", {"small": {"VCPU": 1}}, {"lease": "2h"}), ("c", {"small": {"VCPU": 3}})
+    )
+    pass_time(bench.ledger, 7201)
+    bench.claim(("a", {"small": {"VCPU": 3}}))
+    assert bench.used == {("small", "VCPU"): 6}
