@@ -111,6 +111,9 @@ def _disks(hardware: Hardware, schema: Schema, allocation: Allocation, reserve: 
     for at, disk in enumerate(hardware.disks):
         position = head
         pieces = [piece for piece in allocation.pieces if piece.disk == at]
+        if any(schema.spaces[piece.space].type is SpaceType.DISK for piece in pieces):
+            faults += [f"{disk.id}: {piece.size} of {disk.size} are left whole" for piece in pieces if piece.size != disk.size]
+            continue
         for piece in pieces:
             if piece.size <= 0:
                 faults.append(f"{disk.id}: a piece of {piece.size} MiB")
@@ -143,8 +146,15 @@ def _space(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
         SpaceType.VOLUME_GROUP: _group,
         SpaceType.ESP: _boot_partition,
         SpaceType.BIOS_GRUB: _boot_partition,
+        SpaceType.DISK: _whole_disks,
     }[space.type]
     return faults + check(schema, allocation, at, space)
+
+
+def _whole_disks(_schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
+    others = {piece.disk for piece in allocation.pieces if piece.space != at}
+    faults = [f"{space.id}: not on disk {disk}" for disk in space.allowed - set(on_disks(allocation, at))]
+    return faults + [f"{space.id}: shares disk {disk}" for disk in space.allowed & others]
 
 
 def _within(space: Space, size: int, step: int = 1) -> list[str]:

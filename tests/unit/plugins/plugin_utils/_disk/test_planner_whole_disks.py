@@ -11,9 +11,13 @@ import typing as t
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Objective, Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.text import summary
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema
 from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan
+from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
 
 Plain = dict[str, t.Any]
 
@@ -34,6 +38,12 @@ def test_whole_disks_have_no_table_and_nothing_else_on_them() -> None:
             assert disk["unallocated"] == 0
     assert "osd" in summary(plan, FACTS)
     assert "whole_disks" not in make_plan([ROOT], FACTS)
+
+
+def test_an_allocation_breaks_no_rule() -> None:
+    facts = parse_hardware(FACTS)
+    schema = parse_schema([OSD, ROOT, {"id": "rest", "type": "vg"}, {"id": "data", "type": "partitions"}], facts)
+    assert broken(facts, schema, allocate_fair(facts, schema)) == []
 
 
 def test_preferences_and_mirrors_pass_whole_disks_over() -> None:
