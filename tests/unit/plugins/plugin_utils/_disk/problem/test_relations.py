@@ -165,8 +165,8 @@ def test_a_mirrored_group_keeps_its_mirror_apart() -> None:
 
 def test_the_conflict_says_what_keeps_an_array_to_its_disks() -> None:
     kinds = {name: {"transport": "nvme" if name in "ab" else "sata"} for name in "abcd"}
+    log = {**PAIR, "id": "log", "disks": ["a", "b"]}
     with pytest.raises(NoSolution, match=r"pair may use c and d only \(alike: true\)"):
-        log = {**PAIR, "id": "log", "disks": ["a", "b"]}
         plan([20_000, 20_000, 50_000, 50_000], log, {**PAIR, "alike": True, "together_with": "log"}, **kinds)
 
 
