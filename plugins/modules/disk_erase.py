@@ -25,7 +25,8 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
-  - bareon.allocator.host
+  - bareon.allocator.attributes.changes
+  - bareon.allocator.attributes.linux
   - bareon.allocator.lock
 requirements:
   - root on the host
