@@ -40,7 +40,9 @@ class ActionModule(ActionBase):
         except InputError as error:
             return failure(str(error))
         facts, host = tuple(given["facts"]), str(self._task.delegate_to or "")
-        return run_checked(lambda: action.run(task_vars=task_vars), task_vars, facts, host=host)
+        result = run_checked(lambda: action.run(task_vars=task_vars), task_vars, facts, host=host)
+        # Releases before 2.21 return the arguments as well. What a task with `no_log` registers would be shown by a loop over it.
+        return {key: value for key, value in result.items() if key != "invocation"}
 
     def _action_of(self, module: str, arguments: Mapping[str, t.Any]) -> ActionBase:
         """Return what runs a module, with the settings of this task."""

@@ -126,3 +126,12 @@ def test_what_is_no_module_is_refused(tmp_path: Path, given: dict[str, t.Any], n
     found = play(tmp_path, [{"name": "asked", "bareon.allocator.host_answer": given}])
     assert found["asked"]["failed"]
     assert named in found["asked"]["msg"]
+
+
+def test_an_answer_has_no_arguments_on_any_release(tmp_path: Path) -> None:
+    """Releases before 2.21 return them, and a loop over what a task with `no_log` has registered shows them."""
+    asked = asks("ansible.builtin.command", "asked", argv=["echo", "hello"]) | {"no_log": True}
+    shown = {"name": "shown", "ansible.builtin.debug": {"msg": "seen"}, "loop": ["{{ result0 }}"]}
+    found = play(tmp_path, [asked, shown], "-vvv")
+    assert found["asked"]["stdout"] == "hello"
+    assert "invocation" not in json.dumps(found)
