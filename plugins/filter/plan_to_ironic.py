@@ -44,7 +44,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - Parts of a node: C(properties) with C(root_device), and C(target_raid_config) if the plan has arrays.
+    - Parts of a node, which are C(properties) with C(root_device), and C(target_raid_config) if the plan has arrays.
   type: dict
   sample:
     properties: {}

@@ -44,7 +44,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - Parts of the C(spec) of a C(BareMetalHost): C(rootDeviceHints), or C(raid) if the plan has arrays.
+    - Parts of the C(spec) of a C(BareMetalHost), C(rootDeviceHints) or C(raid) if the plan has arrays.
   type: dict
   sample:
     raid:
