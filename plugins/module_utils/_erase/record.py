@@ -107,12 +107,12 @@ def _parse(data: t.Any) -> Progress:
 
 def _of_kind(name: str, value: t.Any) -> t.Any:
     kinds: dict[str, type] = {each.name: {"int": int, "bool": bool}.get(str(each.type), str) for each in fields(Record)}
-    if type(value) is not kinds[name]:
+    if value.__class__ is not kinds[name]:
         raise TypeError(name)
     return value
 
 
 def _whole(value: t.Any) -> int:
-    if type(value) is not int or value < 0:
+    if value.__class__ is not int or value < 0:
         raise TypeError("position")
     return value

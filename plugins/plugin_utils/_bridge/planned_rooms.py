@@ -57,8 +57,9 @@ def planned_rooms(plan: t.Any, offered: Collection[str], mistakes: Mistakes) -> 
 
 
 def _thin_pools(layout: Layout) -> Iterator[PlannedRoom]:
+    groups = {group.name: group for group in layout.groups}
     for pool in layout.pools:
-        group = next(group for group in layout.groups if group.name == pool.group)
+        group = groups[pool.group]
         given = sum(volume.size for volume in layout.volumes_of(pool.group) if volume.pool == pool.name)
         disks = frozenset[str]().union(*(planned_device(device, layout).disks for device in group.devices))
         yield PlannedRoom("pool", pool.name, pool.size // MIB, -(-given // MIB), disks, pool.group)

@@ -182,7 +182,7 @@ def test_scores_of_states_places_and_moves_count_rules_by_their_definition(drawn
             scores = scorer.primary_scores(state, instance, nodes)
         evaluator = MoveEvaluator(state, scorer, MoveRules.of_start(state), MoveOptions())
         (block,) = evaluator.targets.blocks(state, np.array([instance]))
-        (costs,) = evaluator.costs(evaluator.at(state, scorer.score(state)), block, NoPrice()).values()
+        costs = next(iter(evaluator.costs(evaluator.at(state, scorer.score(state)), block, NoPrice()).values()))
         for node, score, cost in zip(nodes.tolist(), scores.tolist(), costs[0].tolist()):
             after = state.copy()
             after.place(instance, node)

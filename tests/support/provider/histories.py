@@ -375,8 +375,12 @@ class History:
         entries = [{"consumer": name, "allocations": {}} for name in sorted(self.random.sample(sorted(JOBS), 2))]
         self.said = ("finish", entries)
         claims = parse_claims(entries, "consumers[{}]")
-        told = lambda: any([self.model.claim(entry["consumer"], None, None, False, {}) for entry in entries])  # noqa: C419, E731
-        self.compare(lambda: make_claims(controller.ledger, claims), told)
+
+        def release() -> bool:
+            ended = [self.model.claim(entry["consumer"], None, None, False, {}) for entry in entries]
+            return any(ended)
+
+        self.compare(lambda: make_claims(controller.ledger, claims), release)
 
     def batch(self, controller):
         """Jobs get places in the order of the hosts' names: each that fits, or all or none."""

@@ -223,7 +223,7 @@ def _overfull(cluster: Cluster, rule: Rule, members: frozenset[int], pinned_to: 
         for number in here if len(here) > 1 else ():
             forced = sum(domains == {number} for domains in allowed)
             others = [sum(other in domains for domains in allowed) for other in here if other != number]
-            at_most = min(min(others), (sum(bool(domains) for domains in allowed) - forced) // len(others))
+            at_most = min(*others, (sum(bool(domains) for domains in allowed) - forced) // len(others))
             if forced - at_most > rule.max_skew:
                 return names[number]
     return ""

@@ -17,10 +17,14 @@ if t.TYPE_CHECKING:
 
 @t.overload
 def allows_piece(amount: int, min_unit: int, max_unit: int, step_size: int) -> bool: ...
+
+
 @t.overload
 def allows_piece(
     amount: int, min_unit: npt.NDArray[np.int64], max_unit: npt.NDArray[np.int64], step_size: npt.NDArray[np.int64] | int
 ) -> npt.NDArray[np.bool_]: ...
+
+
 def allows_piece(amount: int, min_unit: t.Any, max_unit: t.Any, step_size: t.Any) -> t.Any:
     """Return whether an inventory, or where each of many as parallel columns, allows one consumer exactly this amount."""
     return (min_unit <= amount) & (amount <= max_unit) & ((amount == min_unit) | (amount % step_size == 0))

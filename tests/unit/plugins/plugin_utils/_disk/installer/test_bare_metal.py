@@ -53,11 +53,11 @@ HOST = {
 """What we write of a BareMetalHost's spec, by the CustomResourceDefinition of baremetal-operator: names, types, levels and counts."""
 
 
-def written(target: Target, schema: list[Plain], facts: Plain = TWO, *, lossy: bool = False) -> Written:
-    return write_plan(target, make_plan(schema, facts), None, lossy=lossy)
+def written(target: Target, schema: list[Plain], facts: Plain | None = None, *, lossy: bool = False) -> Written:
+    return write_plan(target, make_plan(schema, facts or TWO), None, lossy=lossy)
 
 
-def refused(target: Target, schema: list[Plain], facts: Plain = TWO, *, lossy: bool = False) -> set[str]:
+def refused(target: Target, schema: list[Plain], facts: Plain | None = None, *, lossy: bool = False) -> set[str]:
     with pytest.raises(InputError) as error:
         written(target, schema, facts, lossy=lossy)
     return {mistake.place for mistake in error.value.mistakes}
