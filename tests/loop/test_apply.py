@@ -15,6 +15,7 @@ import sys
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._erase.record import FOLDER
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import leave_descriptors_in_the_journal
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -196,6 +197,7 @@ def test_the_layout_that_is_there_is_a_schema(bed):
 
 
 def test_disks_are_erased_and_the_records_written(bed):
+    kept = set(pathlib.Path(FOLDER).glob("*"))
     assert bed.apply().failed == 0
     bed.unmount()
     options = {"playbook": "erase", "bareon_erase": bed.disks, "start_in": bed.folder}
@@ -216,6 +218,8 @@ def test_disks_are_erased_and_the_records_written(bed):
     assert all(disk in page for disk in bed.disks)
     again = bed.apply("--diff", **options, bareon_title="Rack 7")
     assert (again.changed, again.failed) == (0, 0), again.text
+    for file in set(pathlib.Path(FOLDER).glob("*")) - kept:
+        file.unlink()
 
 
 def first_bytes(disk: str) -> bytes:

@@ -95,7 +95,12 @@ def note_script(root: Path) -> str:
     tasks = yaml.safe_load((ROLE / "tasks/unpack_image.yml").read_text(encoding="utf-8"))
     given = [task.get("bareon.allocator.host_answer", {}).get("arguments", {}) for task in tasks]
     (text,) = [arguments["cmd"] for arguments in given if "cmd" in arguments]
-    values = {"__disk_layout_unpacked_into": str(root), "__disk_layout_unpacked": str(root / NOTE), "image": "system.tar"}
+    values = {
+        "root": str(root),
+        "__disk_layout_unpacked_into": str(root),
+        "__disk_layout_unpacked": str(root / NOTE),
+        "image": "system.tar",
+    }
     return re.sub(r"\{\{ (?:__disk_layout_option\.)?(\w+)[^}]*\}\}", lambda match: values[match[1]], t.cast("str", text))
 
 

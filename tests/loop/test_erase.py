@@ -230,6 +230,8 @@ def test_a_disk_that_cannot_be_written_is_an_error_and_the_others_are_erased(loo
     run("mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(small))
     try:
         with (small / "image").open("wb") as file:
+            # An erasure of another test's loop device of this name would stand where all is zero.
+            file.write(os.urandom(MIB))
             file.truncate(SIZE * MIB)
         broken = run("losetup", "--find", "--show", str(small / "image")).strip()
         try:
