@@ -47,7 +47,7 @@ ASKING = (
     *("module_utils/_layout", "module_utils/_steps", "module_utils/_facts/host.py", "module_utils/_facts/reader.py::read_remains"),
     *("module_utils/_keys/header.py::read_header", "plugin_utils/_provider/feasible/matching.py::read_matching"),
     *("plugin_utils/_provider/ledger/read.py", "plugin_utils/_provider/ledger/usages.py", "module_utils/_facts/lvm.py::read_lvm"),
-    "plugin_utils/_disk/schema/yaql.py::read_set",
+    *("plugin_utils/_disk/schema/yaql.py::read_set", "plugin_utils/_provider/ledger/successors.py::read_consumers_of"),
 )
 """Where a function that is called `read_` runs tools or asks the database, and hands what they say to others, which are fuzzed; or reads
 what was computed here."""

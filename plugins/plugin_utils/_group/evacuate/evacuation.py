@@ -163,16 +163,25 @@ def _one_by_one(
     scorers: Scorers,
     reserves: Reserves,
 ) -> dict[int, Place]:
+    """Return places that are taken one after the other. What found none is tried again: a spread may have made room since."""
     now = state.copy()
     targets: dict[int, Place] = {}
-    for task in tasks:
-        home = now.place_of(task.instance)
-        for place in _most_tried_in_groups(state, choices_of(state, now, task, across, scorers, EXACT)):
-            now.place(task.instance, *place)
-            if holds(reserves, now, {task.instance: place}):
-                targets[task.instance] = place
-                break
-            now.place(task.instance, *home)
+    left = list(tasks)
+    while left:
+        staying = []
+        for task in left:
+            home = now.place_of(task.instance)
+            for place in _most_tried_in_groups(state, choices_of(state, now, task, across, scorers, EXACT)):
+                now.place(task.instance, *place)
+                if holds(reserves, now, {task.instance: place}):
+                    targets[task.instance] = place
+                    break
+                now.place(task.instance, *home)
+            else:
+                staying.append(task)
+        if len(staying) == len(left) or not state.facts.cluster.rules:
+            break
+        left = staying
     return targets
 
 
