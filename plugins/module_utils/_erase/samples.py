@@ -10,12 +10,12 @@ A sample of one byte again and again says nothing, because an erased disk may re
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from .._storage.samples import SAMPLE, spread
 from .medium import Medium
 
 _SAMPLES = 1024
-_SAMPLE_BYTES = 4096
 _DIGEST_BYTES = 16
 
 
@@ -23,7 +23,7 @@ def take(medium: Medium) -> dict[int, str]:
     """Return digests of samples, evenly over the disk with both of its ends, by where they begin; raises OSError."""
     found = {}
     for start in _places(medium.size):
-        content = medium.read(start, _SAMPLE_BYTES)
+        content = medium.read(start, SAMPLE)
         if content != content[:1] * len(content):
             found[start] = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
     return found
@@ -35,6 +35,6 @@ def survivors(before: Mapping[int, str], medium: Medium) -> tuple[int, ...]:
     return tuple(start for start, digest in before.items() if after.get(start) == digest)
 
 
-def _places(size: int) -> Iterator[int]:
-    last = (size - _SAMPLE_BYTES) // _SAMPLE_BYTES
-    yield from sorted({last * number // (_SAMPLES - 1) * _SAMPLE_BYTES for number in range(_SAMPLES)} if last > 0 else {0})
+def _places(size: int) -> list[int]:
+    last = (size - SAMPLE) // SAMPLE * SAMPLE
+    return sorted({0, max(0, last), *spread(size, _SAMPLES)})

@@ -17,7 +17,7 @@ _BETWEEN = 64
 
 
 def spread(size: int, count: int) -> Iterator[int]:
-    """Give the offsets of so many samples, spread evenly over a device of `size` bytes."""
+    """Give the offsets of `count` samples, in bytes, spread evenly over a device of `size` bytes."""
     step = size // (count + 1) // SAMPLE * SAMPLE
     return (number * step for number in range(1, count + 1))
 

@@ -182,7 +182,7 @@ class RuleKind(StrEnum):
 
 
 OVER_NODES, OVER_GROUPS = "node", "group"
-"""What a spread may be over, beside the node tags with a prefix."""
+"""Domains of a spread, other than nodes with the same tag."""
 
 
 @dataclass(frozen=True)
