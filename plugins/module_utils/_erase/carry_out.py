@@ -33,8 +33,11 @@ _WRITTEN_SECTORS = 6
 Open = Callable[[str, int, bool], AbstractContextManager[Medium]]
 
 
-class Stopped(Exception):
+class Stopped(StepFailed):
     """A signal asked to stop; what was done is kept."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped by a signal; the same task goes on from here")
 
 
 @dataclass(frozen=True)
@@ -121,20 +124,22 @@ def _by_command(place: Workplace, target: Target, progress: Progress) -> tuple[b
 
 def _commanded(place: Workplace, target: Target, progress: Progress) -> Progress:
     """Return the progress when the disk has erased itself."""
-    way, machine = target.way, place.machine
+    way, machine, name = target.way, place.machine, target.disk.device.name
     if way.status is None:
         # The disk is not held meanwhile: nvme-cli fails where it cannot have the kernel read the table again.
         machine.change(way.command, patience=_PATIENCE)
         return progress
     state = way.status(machine) if progress.commanded else State.NONE
-    if state in (State.NONE, State.FAILED):
+    # What was written after the end of an earlier operation is not erased by it.
+    is_over = state is State.DONE and not (progress.untouched and progress.untouched == _written(machine, name))
+    if is_over or state in (State.NONE, State.FAILED):
         try:
             machine.change(way.command, patience=_PATIENCE)
         except CommandFailed:
             # A power cut may have come between the command and the note: then the disk goes on, and takes no other.
             if way.status(machine) is not State.ACTIVE:
                 raise
-        progress = replace(progress, commanded=True)
+        progress = replace(progress, commanded=True, untouched=_written(machine, name))
         place.records.save(progress)
     while (state := way.status(machine)) is State.ACTIVE:
         if place.stop_asked():
@@ -151,7 +156,8 @@ def _by_writing(place: Workplace, target: Target, progress: Progress) -> tuple[b
     What an earlier run wrote may have been written over since: then all is written again. Raises StepFailed where the disk keeps data.
     """
     with place.open(target.found.node, target.disk.device.size, True) as medium:
-        for start in dict.fromkeys((progress.position, 0)):
+        # Discards are quick, and what is read afterwards does not show which blocks were written again since.
+        for start in (0,) if target.way.method == DISCARD else dict.fromkeys((progress.position, 0)):
             _write(place, target, medium, replace(progress, position=start))
             at = _first_data(place, medium)
             if at is None:

@@ -69,7 +69,7 @@ class Target:
 
 @dataclass(frozen=True)
 class ErasePlan:
-    """What is to be done. With any of `refusals` nothing is."""
+    """Steps, and disks to erase. With any of `refusals` both are empty."""
 
     closing: tuple[Step, ...] = ()
     targets: tuple[Target, ...] = ()
@@ -111,7 +111,7 @@ def plan_erasure(
     ways: Mapping[str, Sequence[Way]],
     namespaces: Mapping[str, int],
 ) -> ErasePlan:
-    """Return what is to be done for these disks.
+    """Return the plan of erasing these disks.
 
     `ways` are, by the name of a device, the ways to erase it; `namespaces` how many other namespaces its drive has.
     """

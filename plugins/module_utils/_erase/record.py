@@ -57,7 +57,7 @@ class Record:
 class Progress:
     """A record, and what a later run needs: to which byte zeros are down, whether the disk has its command, and samples of before.
 
-    `untouched` tells of a finished one whether anything was written since: the start of the system and how many sectors were written.
+    `untouched` shows whether anything was written since it was saved: the start of the system, and how many sectors were written.
     """
 
     record: Record

@@ -19,7 +19,7 @@ from .._schema.model import DesiredDisk, Layout
 from .._steps import requirements
 from .._steps.machine import Machine, StepFailed
 from .._steps.step import Step
-from .carry_out import Stopped, Workplace, erase, finished
+from .carry_out import Workplace, erase, finished
 from .plan import ErasePlan, Target, named_disks, plan_erasure
 from .record import Record
 from .ways import other_namespaces, ways_of
@@ -47,7 +47,7 @@ class Foreseen:
 
 
 def foresee(request: Request, place: Workplace) -> Foreseen:
-    """Read the host and return what is to be done; raises StepFailed."""
+    """Read the host and return the plan of the run; raises StepFailed, and Stopped for a signal."""
     present = _read(place.machine, request.disks)
     found, _refusals = named_disks(request.disks, present, request.protections)
     disks = [disk.disk for disk in found]
@@ -110,8 +110,6 @@ def _erased(place: Workplace, target: Target) -> t.Union[Record, str]:
         return erase(place, target)
     except StepFailed as error:
         return f"{target.found.words}: {error}"
-    except Stopped:
-        return f"{target.found.words}: stopped by a signal; the same task goes on from here"
 
 
 def _forget_partitions(machine: Machine, target: Target) -> None:

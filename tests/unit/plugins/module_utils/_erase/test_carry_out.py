@@ -125,6 +125,7 @@ def test_a_disk_that_came_into_use_is_not_touched(tmp_path):
 
 def self_erasing(tmp_path, disk, sanicap=0b10, **options):
     machine = SelfErasing(disk, sanicap)
+    machine.files = dict(machine_with(7).files)
     return place(tmp_path, disk, machine, **options), Target(found(), choose(ways_of(machine, found().disk), "sanitize"))
 
 
@@ -157,6 +158,37 @@ def test_a_run_that_is_stopped_finds_the_disk_at_work_or_done(tmp_path, moment):
     assert record.verified
     # It was told once.
     assert where.machine.commands == []
+
+
+@pytest.mark.parametrize(("written", "boot"), [(8, "b1"), (7, "b2")], ids=["written since", "started since"])
+def test_what_came_after_the_end_of_a_stopped_run_is_erased_too(tmp_path, written, boot):
+    disk = flash(looks=4)
+    where, target = self_erasing(tmp_path, disk, stop_asked=after(0))
+    with pytest.raises(Stopped):
+        erase(where, target)
+    while disk.look() == "active":
+        pass
+    disk.content[:10] = b"new tenant"
+    where, target = self_erasing(tmp_path, disk)
+    where.machine.files = dict(machine_with(written, boot).files)
+    assert erase(where, target).verified
+    assert disk.content == bytes(SIZE)
+
+
+def test_discards_that_were_stopped_begin_again(tmp_path):
+    disk = flash()
+    with pytest.raises(Stopped):
+        erase(place(tmp_path, disk, stop_asked=after(5)), Target(found(), BY_WRITING[DISCARD]))
+    disk.content[:10] = b"new tenant"
+    assert erase(place(tmp_path, disk), Target(found(), BY_WRITING[DISCARD])).verified
+    assert disk.content == bytes(SIZE)
+
+
+def test_a_signal_while_an_erased_disk_is_read_is_a_failure_in_words(tmp_path):
+    disk = flash()
+    erase(place(tmp_path, disk), Target(found(), BY_WRITING[ZERO]))
+    with pytest.raises(StepFailed):
+        finished(place(tmp_path, disk, stop_asked=after(0)), found().disk, "zero")
 
 
 def test_a_power_cut_between_the_command_and_its_note(tmp_path):
