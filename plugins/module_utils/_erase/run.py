@@ -9,10 +9,10 @@ from __future__ import annotations
 import concurrent.futures
 import typing as t
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from .._facts.present import Present
-from .._layout.losses import digest, paragraph
+from .._layout.losses import digest, paragraph, plain_losses
 from .._layout.protected import Protection
 from .._layout.read_present import read_present
 from .._schema.model import DesiredDisk, Layout
@@ -138,8 +138,7 @@ def _result(foreseen: Foreseen, closed: Sequence[Step], ends: Sequence[t.Union[R
     return {
         "changed": bool(closed or ends),
         "steps": steps,
-        "destroys": [{**asdict(loss), "contents": [asdict(content) for content in loss.contents]} for loss in plan.losses],
-        "destroys_digest": digest(plan.losses),
+        **plain_losses(plan.losses),
         "records": [record.plain() for record in records],
         "warnings": [*plan.notes, *(f"{record.disk} is erased, but not verified: {record.checked}" for record in weak)],
         **({"failed": True, "msg": problem} if problem else {}),

@@ -154,6 +154,11 @@ def digest(losses: Sequence[DiskLoss]) -> str:
     return hashlib.blake2b(plain.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
+def plain_losses(losses: Sequence[DiskLoss]) -> dict[str, t.Any]:
+    """Return what is destroyed as results have it: `destroys`, by disk, and `destroys_digest`."""
+    return {"destroys": [asdict(loss) for loss in losses], "destroys_digest": digest(losses)}
+
+
 def paragraph(losses: Sequence[DiskLoss]) -> str:
     """Return one paragraph for a person: what is destroyed, disk by disk."""
     disks = (f"on {loss.disk} ({loss.why}): {'; '.join(content.words for content in loss.contents)}" for loss in losses)

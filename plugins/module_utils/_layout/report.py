@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import asdict
 
 from .._steps.step import Step
 from .apply import Report, Request
 from .disks import find_disks
 from .identified import identities
-from .losses import digest
+from .losses import plain_losses
 
 Plain = dict[str, t.Any]
 
@@ -31,7 +30,7 @@ def as_result(report: Report, request: Request, check_mode: bool, shows_diff: bo
         "changed": bool(steps),
         "steps": [_plain(step, not check_mode) for step in steps],
         **({"diff": _diff(report, request, steps)} if shows_diff else {}),
-        **_losses(report),
+        **plain_losses(report.losses),
         **identities(request.layout, present, found),
     }
 
@@ -47,15 +46,10 @@ def as_failure(report: Report) -> Plain:
     return {
         "msg": "\n".join(parts),
         "changed": bool(report.done) or report.failed is not None,
-        **_losses(report),
+        **plain_losses(report.losses),
         "steps": [*(_plain(step, True) for step in report.done), *(_plain(step, False) for step in left)],
         **({"failed_step": _plain(report.failed, False)} if report.failed is not None else {}),
     }
-
-
-def _losses(report: Report) -> Plain:
-    destroys = [{**asdict(loss), "contents": [asdict(content) for content in loss.contents]} for loss in report.losses]
-    return {"destroys": destroys, "destroys_digest": digest(report.losses)}
 
 
 def _listed(title: str, steps: tuple[Step, ...]) -> str:
