@@ -30,7 +30,6 @@ STACK = ["lvm", "crypt", "raid1", "part", "disk", "part", "disk"]
 @pytest.fixture
 def host(image: Path, tmp_path: Path) -> t.Iterator[Machine]:
     with machine(image, tmp_path, DISKS) as started:
-        started.wait_longer_for_disks()
         started.run("sh", "-c", "umask 377; mkdir --mode=700 /etc/keys; head --bytes=64 /dev/urandom >/etc/keys/disks")
         yield started
 

@@ -33,7 +33,6 @@ FILES = " ".join(f"{mount}/kept" for mount in MOUNTS)
 @pytest.fixture
 def host(image: Path, tmp_path: Path) -> t.Iterator[Machine]:
     with machine(image, tmp_path, [OTHER, HDD, NVME]) as started:
-        started.wait_longer_for_disks()
         for key in ("disks", "keys"):
             started.run("sh", "-c", f"umask 377; mkdir --parents --mode=700 /etc/keys; head --bytes=64 /dev/urandom >/etc/keys/{key}")
         yield started

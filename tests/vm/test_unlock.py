@@ -68,7 +68,6 @@ def host(tmp_path: Path, second_server: contextlib.ExitStack) -> t.Iterator[Mach
         (tmp_path / "profile.yml").write_text(yaml.safe_dump(profile(*servers)), encoding="utf-8")
         try:
             started.start([DISK])
-            started.wait_longer_for_disks()
             yield started
         finally:
             started.throw_away()

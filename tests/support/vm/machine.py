@@ -103,11 +103,6 @@ class Guest:
             file.seek(0)
             return subprocess.Popen(self._ssh(command), stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def wait_longer_for_disks(self) -> None:
-        """From the next start on: an emulated processor that shares its cores may take longer than the usual 90 s to find its disks."""
-        words = "[Manager]\nDefaultDeviceTimeoutSec=600\n"
-        self.run("sh", "-c", "mkdir -p /etc/systemd/system.conf.d && cat >/etc/systemd/system.conf.d/patient.conf", text=words)
-
     def send(self, files: Path, *, to: str) -> None:
         """Copy all that is in a folder into a folder of the machine."""
         archive = subprocess.run(
@@ -362,7 +357,9 @@ def _free_port() -> int:
 
 
 def _command(image: Path, root: Path, ports: int) -> list[str]:
-    kernel = "root=LABEL=machine-root ro console=ttyS0 net.ifnames=0 quiet panic=10 mitigations=off"
+    # An emulated processor that shares its cores may take longer than the usual 90 s to find its disks, and its network.
+    patient = f"systemd.default_device_timeout_sec={PATIENCE}"
+    kernel = f"root=LABEL=machine-root ro console=ttyS0 net.ifnames=0 quiet panic=10 mitigations=off {patient}"
     return [
         *_hardware(ports),
         *("-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd.img"), "-append", kernel),
