@@ -29,6 +29,7 @@ description:
     room for the kernels and their initramfs; 512 MiB are enough for two.
   - If C(dracut) makes the initramfs, and the layout has arrays, LUKS or logical volumes, C(/etc/dracut.conf.d/90-disks-of-root.conf) has it
     look for them.
+  - Runs of this module, M(bareon.allocator.disk_tables) and M(bareon.allocator.disk_mounts) on one host work one after the other.
   - A second run does nothing if fstab, crypttab, mdadm.conf, GRUB's settings, the kernels and the disks are still the same.
 author:
   - The bareon.allocator maintainers (@bareon)
@@ -133,6 +134,7 @@ compression:
   sample: zstd
 """
 
+import contextlib
 import os
 import typing as t
 
@@ -141,6 +143,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._booting.carry_ou
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan import plan_boot, why_archive_not
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.room import why_no_room
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.system import compression_of, list_archive, unknown_accounts
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_writer
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_of_node, read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.starting import legs_of
@@ -166,7 +169,8 @@ def main() -> t.NoReturn:
     try:
         if module.params["archive"]:
             look_into_archive(module, LocalMachine())
-        make_system_bootable(module, LocalMachine())
+        with contextlib.nullcontext() if module.check_mode else only_writer("disk_boot"):
+            make_system_bootable(module, LocalMachine())
     except (StepFailed, SchemaMistakes) as error:
         module.fail_json(msg=str(error))
 

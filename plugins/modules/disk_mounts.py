@@ -17,6 +17,7 @@ description:
   - Does the same as M(ansible.posix.mount) with O(ansible.posix.mount#module:state=mounted), for many file systems at once. A server with
     eight file systems needs one module run instead of eight, and C(fstab) is written once.
   - If a mount point already has a different line, that line is replaced in its place. All other lines stay as they are.
+  - Runs for one host write and mount one after the other, so that no line of another one is lost.
   - If systemd is running, it reloads a changed C(fstab) before anything is mounted.
   - File systems that are mounted already stay mounted. If their line has changed, they are remounted with the new options, without
     being unmounted (C(remount)).
@@ -131,10 +132,12 @@ remounted:
   sample: []
 """
 
+import contextlib
 import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_writer
 from ansible_collections.bareon.allocator.plugins.module_utils._mounting import MOUNTINFO, carry_out, entry_of, plan_mounts
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.whole_file import read_file, replace_file
@@ -159,7 +162,9 @@ def main() -> t.NoReturn:
         supports_check_mode=True,
     )
     try:
-        module.exit_json(**mount(module, LocalMachine()))
+        with contextlib.nullcontext() if module.check_mode else only_writer("disk_mounts"):
+            result = mount(module, LocalMachine())
+        module.exit_json(**result)
     except (StepFailed, ValueError) as error:
         module.fail_json(msg=str(error))
 

@@ -17,6 +17,7 @@ description:
     O(root). Lines of others stay as they are.
   - Each table is written next to the old one, flushed to the disk, and then put in its place, so that a power cut at any moment leaves a
     whole table. It keeps its owner, mode and SELinux label.
+  - Runs for one host write one after the other, so that no line of another one is lost.
   - A field that a table has no form for is refused before anything is written.
   - Mounts nothing. For the mounts of the running system use M(bareon.allocator.disk_mounts).
 author:
@@ -165,10 +166,12 @@ backup_files:
   sample: [/etc/crypttab.2412.2026-11-22@10:41:07~]
 """
 
+import contextlib
 import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_writer
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.below import path_below
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.whole_file import read_file, replace_file
@@ -211,7 +214,9 @@ def main() -> t.NoReturn:
         supports_check_mode=True,
     )
     try:
-        module.exit_json(**write_tables(module))
+        with contextlib.nullcontext() if module.check_mode else only_writer("disk_tables"):
+            result = write_tables(module)
+        module.exit_json(**result)
     except (StepFailed, ValueError) as error:
         module.fail_json(msg=str(error))
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One run at a time on a host: the lock, what its holder writes into it, and how long others wait for it."""
+"""One run at a time on a host: the locks, what their holders write into them, and how long others wait for them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ from collections.abc import Iterator, Mapping
 from .._steps.machine import StepFailed
 
 LOCK_FILE = "/run/bareon-disk-layout.lock"
+TABLES_LOCK_FILE = "/run/bareon-tables.lock"
+"""The lock of what is written for a start of the host, which is kept for the time of one writing."""
+TABLES_PATIENCE = 60
+"""How many seconds others wait for it."""
 LOCK_ARGUMENTS: dict[str, t.Any] = {"lock_timeout": {"type": "int", "default": 0}}
 
 _PAUSE = 0.2
@@ -39,27 +43,48 @@ def only_run(command: str, timeout: int = 0, path: str = LOCK_FILE) -> Iterator[
 
     The lock ends with the process, however it ends, and with the tools that it has started.
     """
+    with _locked(path) as handle:
+        _take(handle, timeout, path, f"; waited {timeout} s for it (lock_timeout)" if timeout else "; lock_timeout has a run wait for it")
+        _write_holder(handle, command)
+        os.set_inheritable(handle, True)
+        yield
+
+
+@contextlib.contextmanager
+def only_writer(command: str, path: str = TABLES_LOCK_FILE, patience: int = TABLES_PATIENCE) -> Iterator[None]:
+    """Keep others from writing tables of this host, from their reading on; raises StepFailed, which names who goes on writing for long.
+
+    No program that is started has this lock, for helpers of mounts stay as long as these. Only root can write what others read.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    with _locked(path) as handle:
+        _take(handle, patience, path, f"; waited {patience} s for it")
+        _write_holder(handle, command)
+        yield
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[int]:
+    """Open the file of a lock, which ends with this."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise StepFailed(f"cannot lock out other runs: {path}: {error.strerror}") from error
     try:
-        _take(handle, timeout, path)
-        _write_holder(handle, command)
-        os.set_inheritable(handle, True)
-        yield
+        yield handle
     finally:
         os.close(handle)
 
 
-def _take(handle: int, timeout: int, path: str) -> None:
+def _take(handle: int, timeout: int, path: str, waited: str) -> None:
     end = time.monotonic() + timeout
     while True:
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= end:
-                waited = f"; waited {timeout} s for it (lock_timeout)" if timeout else "; lock_timeout has a run wait for it"
                 raise StepFailed(f"{_active(_read_holder(handle))} (it holds {path}); nothing was changed{waited}") from None
         time.sleep(_PAUSE)
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import pathlib
 import stat
@@ -12,6 +13,8 @@ import stat
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.bareon.allocator.plugins.module_utils._layout import lock
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_writer
 from ansible_collections.bareon.allocator.plugins.modules import disk_mounts
 from ansible_collections.bareon.allocator.tests.support.host.mounting_machine import MountingMachine
 
@@ -99,6 +102,27 @@ def test_a_table_is_found_behind_its_link(machine, capsys, tmp_path):
     run(capsys, tmp_path)
     assert (tmp_path / "fstab").is_symlink()
     assert (tmp_path / "real").read_text(encoding="utf-8").startswith("UUID=1 ")
+
+
+def test_no_line_of_another_run_is_lost(machine, capsys, tmp_path, monkeypatch):
+    """The other run comes between the reading and the writing of this one."""
+    monkeypatch.setattr(lock.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(disk_mounts, "only_writer", functools.partial(only_writer, path=str(tmp_path / "lock"), patience=0))
+    write, others = disk_mounts.replace_file, []
+    other = {"mounts": [{"src": "UUID=9", "path": str(tmp_path / "other"), "fstype": "xfs"}]}
+
+    def write_late(*arguments):
+        monkeypatch.setattr(disk_mounts, "replace_file", write)
+        others.append(run(capsys, tmp_path, **other))
+        write(*arguments)
+
+    monkeypatch.setattr(disk_mounts, "replace_file", write_late)
+    run(capsys, tmp_path)
+    assert others[0]["failed"]
+    assert "another run of disk_mounts is active" in others[0]["msg"]
+    assert run(capsys, tmp_path, **other)["changed"]
+    lines = (tmp_path / "fstab").read_text(encoding="utf-8").splitlines()
+    assert [line.split()[1] for line in lines] == [f"{tmp_path}/{name}" for name in ("srv", "other")]
 
 
 def test_what_is_documented_is_returned(machine, capsys, tmp_path):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import pathlib
 import stat
@@ -12,6 +13,8 @@ import stat
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.bareon.allocator.plugins.module_utils._layout import lock
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_writer
 from ansible_collections.bareon.allocator.plugins.modules import disk_tables
 
 MOUNT = {"src": "UUID=1", "path": "/srv", "fstype": "xfs", "opts": "defaults,nofail", "origins": {"nofail": "nofail"}}
@@ -47,6 +50,26 @@ def test_all_tables_are_written_once(capsys, tmp_path):
     assert files(tmp_path) == LINES
     modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in LINES}
     assert modes == {name: 0o600 if name.endswith(".json") else 0o644 for name in LINES}
+
+
+def test_no_line_of_another_run_is_lost(capsys, tmp_path, monkeypatch):
+    """The other run comes between the reading and the writing of this one."""
+    monkeypatch.setattr(lock.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(disk_tables, "only_writer", functools.partial(only_writer, path=str(tmp_path / "lock"), patience=0))
+    root, others = tmp_path / "root", []
+    write, other = disk_tables.replace_file, {"fstab": [{"src": "UUID=9", "path": "/other", "fstype": "xfs"}]}
+
+    def write_late(*arguments):
+        monkeypatch.setattr(disk_tables, "replace_file", write)
+        others.append(run(capsys, root, **other))
+        write(*arguments)
+
+    monkeypatch.setattr(disk_tables, "replace_file", write_late)
+    run(capsys, root, fstab=[MOUNT])
+    assert others[0]["failed"]
+    assert "another run of disk_tables is active" in others[0]["msg"]
+    assert run(capsys, root, **other)["changed"]
+    assert [line.split()[1] for line in files(root)["etc/fstab"].splitlines()] == ["/srv", "/other"]
 
 
 def test_the_diff_names_swap_by_its_source_and_containers_by_their_names(capsys, tmp_path):

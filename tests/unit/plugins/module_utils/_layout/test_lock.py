@@ -15,7 +15,7 @@ import threading
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._layout import lock
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_run, why_no_timeout
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_run, only_writer, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import StepFailed
 
 
@@ -93,6 +93,24 @@ def test_a_tool_that_outlives_its_run_holds_the_lock_and_is_told_apart(path):
     os.close(write)
     os.close(read)
     assert f"process {pid}, which has ended" in said
+
+
+def test_a_program_that_outlives_a_writing_does_not_hold_its_lock(path, monkeypatch):
+    monkeypatch.setattr(lock.os, "geteuid", lambda: 0)
+    with only_writer("disk_mounts", path):
+        helper = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
+        with pytest.raises(StepFailed) as failed, only_writer("disk_tables", path, 0):
+            pass
+    assert "another run of disk_mounts is active on this host, since" in str(failed.value)
+    with only_writer("disk_tables", path, 0):
+        assert helper.poll() is None
+    helper.communicate()
+
+
+def test_others_than_root_write_no_table_that_others_read(path, monkeypatch):
+    monkeypatch.setattr(lock.os, "geteuid", lambda: 1000)
+    with only_writer("disk_tables", path):
+        assert not os.path.exists(path)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"pid": "x"}', '{"pid": 1, "command": "a\\u001b", "since": "b", "from": "c"}'])
