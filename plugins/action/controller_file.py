@@ -13,6 +13,7 @@ from pathlib import Path
 from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file, text_before
+from ..plugin_utils._common.lasting import loss_warnings
 
 
 class ActionModule(PlanningAction):
@@ -36,4 +37,5 @@ class ActionModule(PlanningAction):
         except OSError as error:
             raise InputError([Mistake("dest", f"{path} cannot be written: {error.strerror}")]) from error
         diff = {"before": before or "", "after": after, "before_header": str(path), "after_header": str(path)}
-        return {"dest": str(path), "changed": changed, **({"diff": diff} if changed and self._task.diff else {})}
+        warnings = [] if arguments["public"] else loss_warnings(path, "dest, or with the variable of the playbook that dest is made of")
+        return {"dest": str(path), "changed": changed, "warnings": warnings, **({"diff": diff} if changed and self._task.diff else {})}

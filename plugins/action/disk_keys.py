@@ -16,6 +16,7 @@ from ..module_utils._data.errors import InputError
 from ..plugin_utils._common.action import failure
 from ..plugin_utils._common.facts import refuse_facts
 from ..plugin_utils._common.host_action import checked
+from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery
 
 
@@ -48,6 +49,9 @@ class ActionModule(ActionBase):
             shows = boolean(arguments.pop("show_recovery_keys", False))
             if folder is not None and not self._task.check_mode:
                 folder.check()
-            return result | change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
+            keyed = change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
+            option = "recovery_key_directory, in the role disk_layout_recovery_key_directory"
+            lost = loss_warnings(folder.path, option) if folder is not None and asked else []
+            return result | keyed | {"warnings": [*keyed.get("warnings", ()), *lost]}
         except (InputError, Refused, TypeError) as problem:
             return result | failure(str(problem))

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..module_utils._data.errors import InputError, Mistake, Unavailable
 from ..plugin_utils._common.action import PlanningAction, failure, folder_of_run
 from ..plugin_utils._common.facts import host_of, refuse_undocumented
+from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware
 from ..plugin_utils._disk.plan_cache import SharedCache
@@ -72,7 +73,7 @@ class ActionModule(PlanningAction):
         host = str(task_vars.get("inventory_hostname", "hardware"))
         result = known | {"summary": summary(plan, hardware), "warnings": plan["warnings"]}
         if arguments["plans_to"] is not None:
-            return result | self._write({host: plan}, arguments["plans_to"])
+            return result | self._write({host: plan}, arguments["plans_to"], plan["warnings"])
         return result | {"plan": plan} | self._difference({host: plan}, {host: hardware})
 
     def _profile(self, arguments: Mapping[str, t.Any]) -> Mapping[str, t.Any]:
@@ -109,20 +110,21 @@ class ActionModule(PlanningAction):
         fleet = planner.plan_fleet(hardware, unread)
         result = {**known, "left_out_hosts": left_out, "warnings": fleet_warnings(fleet.plans, left_out)}
         if folder is not None:
-            result |= self._write(fleet.plans, folder)
+            result |= self._write(fleet.plans, folder, result["warnings"])
         else:
             result |= {"plans": fleet.plans, "summary": fleet_summary(fleet.plans, hardware, left_out)}
         if fleet.failures:
             return result | failure(describe_failures(fleet)) | {"failures": failures(fleet)}
         return result if folder is not None else result | self._difference(fleet.plans, hardware)
 
-    def _write(self, plans: Mapping[str, t.Any], folder: str) -> dict[str, t.Any]:
-        """Write plans into a folder, but not in check mode, and return their report."""
+    def _write(self, plans: Mapping[str, t.Any], folder: str, warnings: list[str]) -> dict[str, t.Any]:
+        """Write plans into a folder, but not in check mode, and return their report; `warnings` are of the plans."""
         files = plan_files(Path.cwd() / folder, plans)
+        said = [*warnings, *loss_warnings(Path.cwd() / folder, "plans_to")]
         if not self._task.check_mode:
             write(files)
         shown = {"diff": difference(files)} if self._task.diff else {}
-        return {"summary": files_summary(Path.cwd() / folder, files), **to_plain(files), **shown}
+        return {"summary": files_summary(Path.cwd() / folder, files), **to_plain(files), "warnings": said, **shown}
 
     def _hardware_of(
         self, arguments: Mapping[str, t.Any], task_vars: Mapping[str, t.Any]

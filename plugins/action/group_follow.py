@@ -16,6 +16,7 @@ from pathlib import Path
 from ..module_utils._data.containers import read_all
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._common.parallel import solve_each
 from ..plugin_utils._group.arguments import (
     BALANCING_ARGUMENTS,
@@ -92,4 +93,5 @@ class ActionModule(PlanningAction):
             write_record(path, followed.record)
         texts = [f"{json.dumps(record_to_plain(record), indent=1)}\n" if changed else "" for record in (before, followed.record)]
         diff = {"before_header": str(path), "after_header": str(path), "before": texts[0], "after": texts[1]}
-        return {**followed.answer, "changed": changed, "diff": diff}
+        warnings = [*followed.answer.get("warnings", ()), *loss_warnings(path, "state_file, in the playbook follow_folder")]
+        return {**followed.answer, "warnings": warnings, "changed": changed, "diff": diff}

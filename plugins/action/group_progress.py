@@ -10,6 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._group.plan.journal import follow
 
 
@@ -48,4 +49,5 @@ class ActionModule(PlanningAction):
         for name in ("directory", "journal"):
             if arguments[name] is not None:
                 arguments[name] = self._loader.path_dwim(arguments[name])
-        return follow(arguments, write=not self._task.check_mode)
+        result = follow(arguments, write=not self._task.check_mode)
+        return {**result, "warnings": loss_warnings(result["journal"], "directory, in the role group_moves_journals")}

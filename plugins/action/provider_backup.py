@@ -10,6 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._provider.arguments import BACKUP_ARGUMENTS
 from ..plugin_utils._provider.tasks.backup import run_provider_backup
 
@@ -21,4 +22,5 @@ class ActionModule(PlanningAction):
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Do it; in check mode, look whether it could be done."""
-        return run_provider_backup(arguments, dry_run=self._task.check_mode)
+        result = run_provider_backup(arguments, dry_run=self._task.check_mode)
+        return {**result, "warnings": loss_warnings(result["path"], "path")}

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from ....module_utils._data.errors import InputError, NoSolution, Unavailable
 from ....module_utils._data.words import listed
+from ..._common.lasting import loss_warnings
 from ..._common.libraries import sa
 from ..world.model import World
 from .audit import audit
@@ -130,7 +132,7 @@ def open_ledger(
     """
     url = parse_database(database)
     deadline, watchdog = Deadline(timeout), make_watchdog(url)
-    made = _made_by_default(database, url) if not dry_run and is_missing_file(url) else ""
+    made = _warning_of_new_file(database, url) if not dry_run and is_missing_file(url) else ""
     engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
     ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots, made=made)
     try:
@@ -154,10 +156,13 @@ def _refuse_damaged(connection: sa.Connection) -> None:
         raise Unavailable(f"the database {describe(connection.engine.url)} was edited by hand, and an audit of it says: {says}")
 
 
-def _made_by_default(database: str | None, url: sa.URL) -> str:
-    """Return the warning for a file that is made because no database was named. Raises Unavailable where it would not outlive the job."""
+def _warning_of_new_file(database: str | None, url: sa.URL) -> str:
+    """Return the warning for a file that is made because no database was named, or where it will be gone with the job.
+
+    Raises Unavailable for one that was not named and would not outlive the job.
+    """
     if not is_default(database):
-        return ""
+        return "".join(loss_warnings(Path(url.database or ""), f"the option database, or with {ENVIRONMENT}"))
     if why := why_default_is_lost():
         raise Unavailable(
             f"no database is named, and {why}: {describe(url)} would be new and empty at every job. Name a database on a server or on a "

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._data.kinds import kind_of
+from ..._common.lasting import container_mark
 from ..._common.libraries import sa
 from ..._common.paths import why_no_path
 
@@ -63,9 +64,6 @@ _REFUSED_KEYS = re.compile(
     "|service|servicefile|sql_mode|vfs"
 )
 """Those of them that a message may repeat, since they are no secrets."""
-_CONTAINER_FILES = ("/run/.containerenv", "/.dockerenv")
-_CONTAINER_VARIABLES = ("container", "KUBERNETES_SERVICE_HOST")
-"""By what Podman, Docker, systemd-nspawn and Kubernetes mark their containers."""
 _LEAST_SECRET = 3
 """What is as long as this, in a URL's query, may be a password under a key that nobody foresaw, or a piece of one."""
 
@@ -93,8 +91,8 @@ def why_default_is_lost() -> str:
     """Return why a file that is made below the user's data directory would be gone with the job; empty where it stays, or was chosen."""
     if os.environ.get("XDG_DATA_HOME"):
         return ""
-    marks = [mark for mark in _CONTAINER_FILES if os.path.exists(mark)] + [name for name in _CONTAINER_VARIABLES if os.environ.get(name)]
-    return f"this is a container ({marks[0]})" if marks else ""
+    mark = container_mark()
+    return f"this is a container ({mark})" if mark else ""
 
 
 def parse_database(database: str | None) -> sa.URL:

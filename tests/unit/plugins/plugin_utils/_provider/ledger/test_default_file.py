@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider import ActionModule
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import Unavailable
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import url as url_module
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common import lasting
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.provider import run_provider
 
 DEFAULTS = {name: spec.get("default") for name, spec in ActionModule.ARGUMENTS.items()}
@@ -17,10 +17,10 @@ DEFAULTS = {name: spec.get("default") for name, spec in ActionModule.ARGUMENTS.i
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    for name in ("BAREON_DATABASE", "XDG_DATA_HOME", "XDG_STATE_HOME", *url_module._CONTAINER_VARIABLES):
+    for name in ("BAREON_DATABASE", "XDG_DATA_HOME", "XDG_STATE_HOME", *lasting.MARK_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(url_module, "_CONTAINER_FILES", (str(tmp_path / "mark"),))
+    monkeypatch.setattr(lasting, "MARK_FILES", (str(tmp_path / "mark"),))
     return tmp_path
 
 
