@@ -14,7 +14,6 @@ from pathlib import Path
 from ..module_utils._data.errors import InputError, Mistake, Unavailable
 from ..plugin_utils._common.action import PlanningAction, failure, folder_of_run
 from ..plugin_utils._common.facts import host_of, refuse_undocumented
-from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware
 from ..plugin_utils._disk.plan_cache import SharedCache
@@ -119,12 +118,11 @@ class ActionModule(PlanningAction):
 
     def _write(self, plans: Mapping[str, t.Any], folder: str, warnings: list[str]) -> dict[str, t.Any]:
         """Write plans into a folder, but not in check mode, and return their report; `warnings` are of the plans."""
-        files = plan_files(Path.cwd() / folder, plans)
-        said = [*warnings, *loss_warnings(Path.cwd() / folder, "plans_to")]
+        files = plan_files(path := Path.cwd() / folder, plans)
         if not self._task.check_mode:
             write(files)
         shown = {"diff": difference(files)} if self._task.diff else {}
-        return {"summary": files_summary(Path.cwd() / folder, files), **to_plain(files), "warnings": said, **shown}
+        return {"summary": files_summary(path, files), **to_plain(path, files, warnings), **shown}
 
     def _hardware_of(
         self, arguments: Mapping[str, t.Any], task_vars: Mapping[str, t.Any]

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ...module_utils._data.errors import InputError, Mistake, Mistakes
 from .._common.files import replace_file, text_before
+from .._common.lasting import loss_warnings
 
 _OPTION = "plans_to"
 _ENCODER = json.JSONEncoder()
@@ -71,9 +72,10 @@ def write(files: Sequence[PlanFile]) -> None:
         raise _refused(error) from None
 
 
-def to_plain(files: Sequence[PlanFile]) -> dict[str, t.Any]:
-    """Return what a task reports of files instead of the plans in them."""
+def to_plain(folder: Path, files: Sequence[PlanFile], warnings: Sequence[str]) -> dict[str, t.Any]:
+    """Return what a task reports of files in a folder instead of the plans in them; `warnings` are of the plans."""
     return {
+        "warnings": [*warnings, *loss_warnings(folder, _OPTION)],
         "digests": {file.host: file.digest for file in files},
         "written": [file.host for file in files if file.changes],
         "changed": any(file.changes for file in files),
