@@ -16,6 +16,7 @@ from .._storage.units import KIB
 from . import stacks
 from .host import Host, Outcome
 from .lsblk import to_integer
+from .luks_header import read_luks2
 from .reader import Notes
 from .signatures import SECTOR, Signature
 from .stacks import Array, Legs, LogicalVolume, Luks
@@ -124,7 +125,16 @@ def _add_luks(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Notes)
 
 
 def _luks(host: Host, device: Device) -> t.Optional[Luks]:
-    outcome = host.run(stacks.luks_command(device.dev)) if device.dev is not None else None
+    node = device.dev
+    if node is None:
+        return None
+    try:
+        found = read_luks2(lambda start, length: host.read_bytes(node, start, length))
+    except OSError:
+        return None
+    if found is not None:
+        return found
+    outcome = host.run(stacks.luks_command(node))
     return stacks.parse_luks(outcome.stdout) if outcome is not None and outcome.code == 0 else None
 
 
