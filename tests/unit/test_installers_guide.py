@@ -35,11 +35,15 @@ SHOWN = {
     "butane": "store1.bu",
     "repart": "repart.d/010-data.conf",
     "disko": "store1.nix",
+    "maas": "web1-maas.json",
+    "talos": "image1-talos.yml",
+    "warewulf": "store1-warewulf.yml",
     "ceph": "osd1-osds.yml",
     "ironic": "image1-ironic.json",
     "metal3": "image1-metal3.yml",
 }
 """The file that each block shows, by its language."""
+YAML = {"curtin", "butane", "ceph", "metal3", "talos", "warewulf"}
 
 
 def blocks(language: str) -> list[str]:
@@ -48,9 +52,9 @@ def blocks(language: str) -> list[str]:
 
 def read(language: str, text: str) -> t.Any:
     """Return what a file stands for: data where the target reads data, else the text."""
-    if language in {"ignition", "ironic"}:
+    if language in {"ignition", "ironic", "maas"}:
         return json.loads(text)
-    return yaml.safe_load(text) if language in {"curtin", "butane", "ceph", "metal3"} else text.strip()
+    return list(yaml.safe_load_all(text)) if language in YAML else text.strip()
 
 
 @pytest.fixture(scope="module")

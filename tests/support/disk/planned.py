@@ -65,10 +65,15 @@ def make_plan(schema: t.Sequence[Plain], facts: Plain) -> Plain:
     return Planner(list(schema), Objective.FAIR, 0).plan(facts)
 
 
+def profile_hardware(profile: str, firmware: str = "uefi") -> Plain:
+    """Return hardware that a profile fits."""
+    return hardware(_SHAPES.get(profile, _SYSTEM), firmware)
+
+
 @functools.cache
 def profile_plan(profile: str, firmware: str = "uefi") -> Plain:
     """Return the plan of a profile on hardware that it fits."""
-    return make_plan(load_profile(PROFILES / f"{profile}.yml"), hardware(_SHAPES.get(profile, _SYSTEM), firmware))
+    return make_plan(load_profile(PROFILES / f"{profile}.yml"), profile_hardware(profile, firmware))
 
 
 @functools.cache

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from ....module_utils._data.words import listed
 from ....module_utils._schema.model import DesiredArray, DesiredDisk, Layout
 from ....module_utils._storage import gpt
-from ....module_utils._storage.identity import BY_ID, BY_PATH
+from ....module_utils._storage.identity import BY_PATH
 from ....module_utils._storage.raid import RaidLevel, data_legs
+from .durable import world_wide_name
 from .losses import Losses
 from .write import Target
 
@@ -138,10 +139,8 @@ def _lose_rest(layout: Layout, losses: Losses, target: str, root: str, arrays: S
 
 def _hint(disk: DesiredDisk, losses: Losses, target: str) -> _Hint | None:
     name = disk.device
-    link = name[len(BY_ID) :] if name.startswith(BY_ID) else ""
-    for prefix in ("wwn-", "nvme-eui.", "nvme-nvme."):
-        if link.startswith(prefix):
-            return _Hint("wwn", link[len(prefix) if prefix == "wwn-" else len("nvme-") :])
+    if world_wide_name(name):
+        return _Hint("wwn", world_wide_name(name))
     if name.startswith(BY_PATH):
         return _Hint("by_path", name)
     losses.refuse(disk.id, f"{target} finds disks by WWN or by path, and {name} names neither; give hardware whose links have one of these")

@@ -51,6 +51,13 @@ def unstable_disks(layout: Layout) -> tuple[str, ...]:
     return tuple(disk.device for disk in layout.disks if not disk.device.startswith(DURABLE))
 
 
+def world_wide_name(device: str) -> str:
+    """Return the WWN, or the NVMe identifier, in a durable name: `0x5000c500a1b2c3d4`, `eui.0025388b71b04b3e`; empty where it has none."""
+    link = device[len(BY_ID) :] if device.startswith(BY_ID) else ""
+    named = (link[len(prefix) :] for prefix in ("wwn-", "nvme-") if link.startswith((prefix + "0x", prefix + "eui.", prefix + "nvme.")))
+    return next(named, "")
+
+
 def _disk(disk: DesiredDisk, hardware: t.Any) -> DesiredDisk:
     device = durable_name(disk.device, disk.id, hardware)
     partitions = sorted(disk.partitions, key=lambda part: part.start)
