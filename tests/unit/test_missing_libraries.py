@@ -43,6 +43,7 @@ ACTIONS = sorted(
 )
 TEMPLATES = {
     "ledger_to_placement": "{{ {} | bareon.allocator.ledger_to_placement }}",
+    "netbox_to_providers": "{{ [] | bareon.allocator.netbox_to_providers }}",
     "plan_to_providers": "{{ {} | bareon.allocator.plan_to_providers('host', {}) }}",
     "usages": "{{ lookup('bareon.allocator.usages') }}",
 }
@@ -147,7 +148,7 @@ def test_filters_that_need_libraries_are_those_that_say_so(case: tuple[str, path
     filters = sorted(path.stem for path in (ROOT / "plugins" / "filter").glob("*.py"))
     done = run(case[1], "-c", NO_LIBRARIES, *filters)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == ["ledger_to_placement", "plan_to_providers"]
+    assert json.loads(done.stdout) == ["ledger_to_placement", "netbox_to_providers", "plan_to_providers"]
 
 
 def test_the_iallocator_program_says_what_is_needed(case: tuple[str, pathlib.Path]) -> None:

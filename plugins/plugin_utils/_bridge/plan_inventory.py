@@ -23,7 +23,7 @@ from ...module_utils._data.errors import Mistakes, suggest
 from ...module_utils._data.kinds import Anything, Checked, Kind, Size, Text, Whole, is_whole
 from .._common.libraries import os_traits
 from .._provider.world.model import LARGEST_AMOUNT
-from .._provider.world.names import LONGEST_NAME, why_no_provider_name
+from .._provider.world.names import LONGEST_NAME, custom_trait, why_no_provider_name
 from .._provider.world.parse import INVENTORY
 from .planned_groups import PlannedGroup, planned_groups
 from .planned_rooms import PlannedRoom, planned_rooms
@@ -292,15 +292,11 @@ def _room_name(host: str, room: PlannedRoom) -> str:
 
 def _group_trait(group: str) -> str:
     """Return the trait by which a request can ask for a group of that name, on whatever host."""
-    return _trait("VG", group)
+    return custom_trait("VG", group)
 
 
 def _room_trait(room: PlannedRoom) -> str:
-    return _trait(room.kind, room.space or room.name)
-
-
-def _trait(kind: str, name: str) -> str:
-    return f"CUSTOM_{kind.upper()}_{re.sub('[^A-Z0-9]', '_', name.upper())}"
+    return custom_trait(room.kind, room.space or room.name)
 
 
 def _computing(machine: _Machine, rules: Mapping[str, Plain]) -> Plain:

@@ -13,7 +13,8 @@ plain data. The packages, each of which imports only those before it:
 - ledger: the world kept in a database, changed by one transaction at a time (seed 002);
 - feasible: candidates straight from that database, of which only the trees that may satisfy a request are read;
 - tasks: one file for each module;
-- render: what provider_info returns as a page.
+- render: what provider_info returns as a page;
+- sources: what other programs know of servers as providers.
 
 arguments.py has what the modules take in common. A *ledger* is our word for that database: what is claimed is entered once and for all.
 """

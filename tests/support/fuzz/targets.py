@@ -444,6 +444,9 @@ def filters(folder: pathlib.Path) -> Iterator[Target]:
         "layout_to_host_files": [[applied, HOST_FILES]],
         "ledger_to_html": [[act("provider_info", folder)({"world": WORLD}), ["r*"], "Ledger"]],
         "ledger_to_placement": [[act("provider_info", folder)({"world": WORLD}), "red", "ann", "INSTANCE"]],
+        "netbox_to_providers": [
+            [data_of("provider/netbox_devices.json"), {"VCPU": "cpus"}, data_of("provider/netbox_inventory_items.json"), {"PGPU": "gpu"}]
+        ],
         "erasures_to_html": [[{"a": [ERASURE]}, "Erased"]],
         "moves_to_html": [[moves, "Moves"]],
         "plan_to_ceph": [[whole, HARDWARE, "host", "osds", ["data*"]]],

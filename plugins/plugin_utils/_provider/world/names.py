@@ -125,6 +125,11 @@ def canonical_reference(value: str) -> str:
     return value if why_no_uuid(value) else canonical_uuid(value)
 
 
+def custom_trait(kind: str, name: str) -> str:
+    """Return a trait of one's own for anything that has a name, such as CUSTOM_VG_GUESTS."""
+    return f"CUSTOM_{kind.upper()}_{re.sub('[^A-Z0-9]', '_', name.upper())}"
+
+
 def provider_uuid(name: str) -> str:
     """Return the UUID of a provider that was registered without one: always the same for the same name."""
     return str(uuid.uuid5(_PROVIDER_NAMESPACE, name))
