@@ -27,7 +27,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_first import claim_first
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Seen
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.clock import read_now
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.history import Asked, read_history
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.history import Asked, prune_history, read_history
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
@@ -47,6 +47,8 @@ JOBS = {f"job{size}": size for size in range(1, 5)}
 RARE = 0.06
 TRAIT = "CUSTOM_ECC"
 CHECKED_EVERY = 25
+KEPT_MONTHS = 12
+"""How long the past is kept; reading all of it would make long runs quadratic."""
 UNIT = 30 * 86400
 """Leases end in the middle of a month; months pass, and the seconds that a run takes do not matter."""
 
@@ -165,6 +167,10 @@ class Model:
                 self.past[holder.project, holder.user, host, amount, holder.since.pop(host), month] += 1
         for host in wanted:
             holder.since.setdefault(host, self.month)
+
+    def forget(self, months):
+        """Forget what ended so many months ago or earlier."""
+        self.past = Counter({span: count for span, count in self.past.items() if span[-1] > self.month - months})
 
     @property
     def history(self):
@@ -432,8 +438,14 @@ class History:
         assert (done.before != done.after) == self.model.limit(project, most), self.said
 
     def reap(self, controller):
-        """Nothing is there less."""
-        controller.ledger.write(reap)
+        """Claims that have ended are released, which changes nothing else; and the distant past is forgotten."""
+
+        def work(connection):
+            reap(connection)
+            prune_history(connection, read_now(connection) - KEPT_MONTHS * UNIT + 1)
+
+        controller.ledger.write(work)
+        self.model.forget(KEPT_MONTHS)
 
     def claim(self, controller):
         hosts = self.random.sample(HOSTS, self.random.choice((1, 1, 1, 2)))
@@ -502,18 +514,12 @@ class History:
         return seen[key] != present
 
     def present_host(self, name):
-        return self._read()[0].get(name)
+        world = self.controllers[0].ledger.read(read_world)
+        return next((provider.generation for provider in world.providers if provider.name == name), None)
 
     def present_consumer(self, key):
-        return self._read()[1].get(key)
-
-    def _read(self):
-        return self.controllers[0].ledger.read(
-            lambda connection: (
-                {provider.name: provider.generation for provider in read_world(connection).providers},
-                {(each.name, each.project): each.generation for each in read_consumers(connection).values()},
-            )
-        )
+        consumers = self.controllers[0].ledger.read(read_consumers)
+        return next((each.generation for each in consumers.values() if (each.name, each.project) == key), None)
 
     def watch(self, world, consumers):
         """No generation of a name is lower than one that was seen of it before."""

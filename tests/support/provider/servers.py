@@ -45,8 +45,8 @@ def free_ports(count):
 
 @contextmanager
 def data_directory():
-    """Make a directory that the unprivileged user owns; removed when the test is over."""
-    path = Path(tempfile.mkdtemp(prefix="bareon-", dir="/tmp"))
+    """Make a directory that the unprivileged user owns, in TEST_SERVERS or /tmp; removed when the test is over."""
+    path = Path(tempfile.mkdtemp(prefix="bareon-", dir=os.environ.get("TEST_SERVERS", "/tmp")))
     if _account():
         os.chown(path, *_account())
     try:
