@@ -11,9 +11,12 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
+from ansible import context
+
 from ..module_utils._data.errors import InputError, Mistake, Unavailable
 from ..plugin_utils._common.action import PlanningAction, failure, folder_of_run
 from ..plugin_utils._common.facts import host_of, refuse_undocumented
+from ..plugin_utils._common.table import folded
 from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware
 from ..plugin_utils._disk.plan_cache import SharedCache
@@ -27,6 +30,10 @@ from ..plugin_utils._disk.warm_up import warm_up
 warm_up(PROFILES)
 # Ansible imports this once, and forks for each host. Frozen objects are not scanned by the collector, and so not copied, in every fork.
 gc.freeze()
+
+
+_DATA = ("plan", "plans", "profile", "summary")
+"""What a result has that a person at a terminal does not read."""
 
 
 class ActionModule(PlanningAction):
@@ -51,7 +58,14 @@ class ActionModule(PlanningAction):
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Plan the host of the task, or all of `hosts`."""
+        """Plan the host of the task, or all of `hosts`; the command `ansible` shows the summary line by line, and no data."""
+        result = self._result(arguments, task_vars)
+        if not context.CLIARGS.get("module_name"):
+            return result
+        shown = {key: value for key, value in result.items() if key not in _DATA}
+        return shown | {"summary_lines": folded(result["summary"]).splitlines()}
+
+    def _result(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         profile = self._profile(arguments)
         eligible = parse_eligible(profile.get("eligible") if arguments["eligible"] is None else arguments["eligible"])
         known = {"profile": profile} if arguments["profile"] is not None else {}
@@ -111,7 +125,7 @@ class ActionModule(PlanningAction):
         if folder is not None:
             result |= self._write(fleet.plans, folder, result["warnings"])
         else:
-            result |= {"plans": fleet.plans, "summary": fleet_summary(fleet.plans, hardware, left_out)}
+            result |= {"plans": fleet.plans, "summary": fleet_summary(fleet.plans, left_out)}
         if fleet.failures:
             return result | failure(describe_failures(fleet)) | {"failures": failures(fleet)}
         return result if folder is not None else result | self._difference(fleet.plans, hardware)

@@ -859,9 +859,19 @@ profile:
   returned: with O(profile)
   type: dict
 summary:
-  description: The plan or the plans, as tables to read. With O(hosts) and O(plans_to), a sentence that says how many files there are.
-  returned: success
+  description:
+    - The plan as a table to read. With O(hosts), one table with a row for each host. With O(plans_to), a sentence that says how many files
+      there are.
+  returned: success, but not by the command C(ansible)
   type: str
+summary_lines:
+  description:
+    - The lines of the summary. The command C(ansible) shows them in place of RV(summary), RV(plan), RV(plans) and RV(profile), since it
+      prints a result as it is.
+  returned: success, by the command C(ansible)
+  type: list
+  elements: str
+  sample: ["sda       447 GiB        SATA SSD", "└─ root   447 GiB 99.9%  partition /    ext4"]
 conflict:
   description: Why there is no plan.
   returned: when O(hosts) is not used and there is no plan

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan
+from ansible_collections.bareon.allocator.tests.support.house.terminal import too_wide
 from ansible_collections.bareon.allocator.tests.support.provider.racks import filled
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -63,35 +64,46 @@ def test_demo_plans_the_machine_that_it_runs_on_and_all_samples(tmp_path):
     text = play("demo", tmp_path, inventory="localhost,", settings={"PYTHONPATH": path})
     assert "Origin: " not in text, "Ansible warns of what is written in our files"
     written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "demo").iterdir()}
-    assert set(written) == {"fleet.html", "moves.html", "plans.txt"}
+    assert set(written) == {"erased.html", "fleet.html", "ledger.html", "moves.html", "plans.txt"}
     assert ("this machine" in written["fleet.html"]) != ("There is no plan for it: " in text)
     assert "in 14 shapes" in written["fleet.html"] or "in 13 shapes" in written["fleet.html"]
     told = written["plans.txt"].splitlines()
-    assert len(told) < 110, "two screens"
+    assert len(told) < 165, "three screens"
     assert all(json.dumps(line, ensure_ascii=False) in text for line in told)
+    assert too_wide(written["plans.txt"]) == []
     for host in yaml.safe_load(SAMPLE.read_text(encoding="utf-8"))["all"]["children"]["sample"]["hosts"]:
-        assert re.search(rf"^{host} .* [0-9]+% ", written["plans.txt"], re.MULTILINE)
+        assert re.search(rf"^{host} .* [0-9]+%$", written["plans.txt"], re.MULTILINE)
     # A mirror, a disk that is left out, with its reason, and disks that stay idle, with what would use them.
-    assert any("raid1 on 2 disks     /boot" in line for line in told)
-    assert any(re.fullmatch(r"app-mixed: usb-\S+ is left out, as it is on USB; eligible: \[usb\] takes it in", line) for line in told)
-    idle = told.index("app-mixed: 4 of 3.64 TiB each stay idle:")
-    assert {"type": "raid", "level": "raid6", "legs": "all"}.items() <= json.loads(told[idle + 1].removeprefix("  - ")).items()
-    next_steps = told[told.index("Three commands to try next:") + 1 :]
-    assert all((ROOT / playbook).exists() for line in next_steps for playbook in re.findall(r"playbooks/\S+", line))
-    assert len(next_steps) == 3
+    assert any("raid1, 2 disks" in line and "/boot" in line for line in told)
+    words = " ".join(written["plans.txt"].split())
+    assert re.search(r"app-mixed: usb-\S+ is left out, as it is on USB; eligible: \[usb\] takes it in", words)
+    override = re.search(r"app-mixed: 4 of 3.64 TiB each stay idle: - (\{.*?\}) ", words)
+    assert {"type": "raid", "level": "raid6", "legs": "all"}.items() <= json.loads(override[1]).items()
+    assert "tolerance: " in written["plans.txt"]
+    next_steps = written["plans.txt"].partition("Three commands to try next:")[2]
+    assert all((ROOT / playbook).exists() for playbook in re.findall(r"playbooks/\S+", next_steps))
+    assert next_steps.count("ansible-playbook") == 3
 
 
 def test_plan_shows_and_draws_each_host_in_the_folder_of_the_user(tmp_path):
     text = play("plan", tmp_path, bareon_hosts="web-1u,nuc")
-    assert '"sda wwn-0x50025387cc75da43         447 GiB' in text
-    assert '"├─ esp ' in text
+    assert re.search(r'"    1 +447 GiB +100% +web-1u"', text)
+    assert "├─ esp " not in text
     assert f"The drawings are in {tmp_path}/layouts" in text
     assert sorted(file.name for file in (tmp_path / "layouts").iterdir()) == ["nuc.svg", "web-1u.svg"]
     assert ElementTree.parse(tmp_path / "layouts" / "nuc.svg").getroot().get("role") == "img"
 
 
+def test_plan_shows_each_plan_where_that_is_asked_for(tmp_path):
+    text = play("plan", tmp_path, bareon_hosts="web-1u,nuc", bareon_show_plans="true")
+    assert re.search(r'"sda +447 GiB', text)
+    assert text.count('"├─ esp ') == 2
+
+
 def test_plan_takes_a_folder_of_its_own(tmp_path):
-    play("plan", tmp_path, bareon_hosts="nuc", bareon_drawings=str(tmp_path / "elsewhere" / "drawings"))
+    text = play("plan", tmp_path, bareon_hosts="nuc", bareon_drawings=str(tmp_path / "elsewhere" / "drawings"))
+    assert '"├─ esp ' in text
+    assert max(map(len, text.partition("TASK [Show the plan]")[2].partition("TASK")[0].splitlines()[1:])) <= 80
     assert [file.name for file in (tmp_path / "elsewhere" / "drawings").iterdir()] == ["nuc.svg"]
 
 

@@ -26,12 +26,12 @@ from .facts import refuse_facts
 from .libraries import MissingLibraries, describe_missing, part_of, refuse_missing
 from .options import refuse_unreadable
 from .plain import plain, plain_input
+from .table import folded
 
 _QUIET_SECONDS = 2.0
 """What takes less shows no progress."""
 _RENEWED_SECONDS = 10.0
 """How often a line comes again that cannot be renewed in its place, as in a file."""
-_SENTENCES = ("msg", "summary")
 _WIDTH = 79
 """Columns of a line that is renewed in its place; blanks overwrite what is left of a longer one."""
 
@@ -50,8 +50,12 @@ def failure(message: str) -> dict[str, t.Any]:
 
 
 def with_visible_sentences(result: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Return a result in which sentences for people have no characters that nobody sees; data stay as they are."""
-    sentences: dict[str, t.Any] = {key: visible_lines(result[key]) for key in _SENTENCES if isinstance(result.get(key), str)}
+    """Return a result in which sentences for people have no characters that nobody sees, and a summary fits a terminal; data stay."""
+    sentences: dict[str, t.Any] = {}
+    if isinstance(result.get("msg"), str):
+        sentences["msg"] = visible_lines(result["msg"])
+    if isinstance(result.get("summary"), str):
+        sentences["summary"] = folded(visible_lines(result["summary"]))
     if isinstance(result.get("warnings"), list):
         sentences["warnings"] = [visible_lines(one) if isinstance(one, str) else one for one in result["warnings"]]
     return {**result, **sentences}
@@ -101,10 +105,10 @@ class PlanningAction(ActionBase):
         return rehearsal_folder(check_mode=self._task.check_mode)
 
     def show_progress(self, progress: Progress) -> None:
-        """Show how far a long solve is; it is what `progress` of common.parallel calls."""
+        """Show how far a long solve is, on standard error; it is what `progress` of common.parallel calls."""
         if progress.seconds >= _QUIET_SECONDS:
             self._end_line()
-            self._display.display(f"{self._task.action.rpartition('.')[2]}: {progress}")
+            self._display.display(f"{self._task.action.rpartition('.')[2]}: {progress}", stderr=True)
 
     def renew_progress(self, progress: Progress) -> None:
         """Show how far one long search is, in a line that is renewed on a terminal and comes again once in a while elsewhere."""
@@ -112,17 +116,17 @@ class PlanningAction(ActionBase):
             return
         line = f"{self._task.action.rpartition('.')[2]}: {progress}"
         if color.ANSIBLE_COLOR:
-            self._display.display("\r" + line.ljust(_WIDTH), screen_only=True, newline=False)
+            self._display.display("\r" + line.ljust(_WIDTH), screen_only=True, stderr=True, newline=False)
         elif progress.seconds < self._shown + _RENEWED_SECONDS:
             return
         else:
-            self._display.display(line)
+            self._display.display(line, stderr=True)
         self._shown = progress.seconds
 
     def _end_line(self) -> None:
         """Go on below a line that was renewed."""
         if self._shown and color.ANSIBLE_COLOR:
-            self._display.display("", screen_only=True)
+            self._display.display("", screen_only=True, stderr=True)
         self._shown = 0.0
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:

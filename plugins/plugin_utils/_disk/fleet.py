@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report on the plans of many hosts: tables, each warning once, and why some hosts have no plan."""
+"""The report on the plans of many hosts: a table, each warning once, and why some hosts have no plan."""
 
 from __future__ import annotations
 
@@ -10,17 +10,32 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ...module_utils._data.errors import NoSolution
+from ...module_utils._data.units import format_mib
 from ...module_utils._data.words import listed
+from .._common.table import table
 from .planner import Fleet
-from .render.text import summary
 
 _MOST_NAMES = 5
 
 
-def fleet_summary(plans: Mapping[str, t.Any], hardware: Mapping[str, t.Any], left_out: Sequence[str]) -> str:
-    """Return the table of each host, and the sentence about those that nothing is known of."""
-    tables = [f"{host}\n{summary(plan, hardware[host])}" for host, plan in plans.items()]
-    return "\n\n".join([*tables, *_of_left_out(left_out)])
+def fleet_summary(plans: Mapping[str, t.Any], left_out: Sequence[str]) -> str:
+    """Return a table of hosts, a row each, and the sentence about those that nothing is known of."""
+    head = ("host", "disks", "capacity", "used", "left out", "idle", "warnings")
+    rows = [(host, *_of_host(plan)) for host, plan in plans.items()]
+    return "\n\n".join([*([table(head, rows, right=head[1:])] if rows else ()), *_of_left_out(left_out)])
+
+
+def _of_host(plan: Mapping[str, t.Any]) -> tuple[str, ...]:
+    """Return how many disks a plan has, what they hold, the share that it uses, and how many disks and warnings it leaves."""
+    size = sum(disk["size"] for disk in plan["disks"])
+    used = size - sum(disk["unallocated"] for disk in plan["disks"])
+    idle = sum(len(disks["disk_ids"]) for disks in plan.get("idle_disks", ()))
+    return (
+        str(len(plan["disks"])),
+        format_mib(size),
+        f"{100 * used / size:.0f}%" if size else "",
+        *(str(count or "") for count in (len(plan.get("left_out_disks", ())), idle, len(plan["warnings"]))),
+    )
 
 
 def fleet_warnings(plans: Mapping[str, t.Any], left_out: Sequence[str]) -> list[str]:

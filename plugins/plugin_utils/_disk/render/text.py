@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import typing as t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,31 +16,50 @@ from ....module_utils._schema.model import DesiredArray, DesiredFilesystem, Desi
 from ....module_utils._schema.static import layout_of
 from ....module_utils._storage.lvm import EXTENT
 from ....module_utils._storage.units import MIB
+from ..._common.table import WIDTH, wrapped
 from .picture import picture
 from .shapes import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture
 from .words import idle_words, left_out_words, remarks
 
-WIDTH = 100
-NAME_WIDTH = 32
-SIZE_WIDTH = 9
-SHARE_WIDTH = 6
-LABEL_WIDTH = 20
-MOUNT_WIDTH = 15
+MOST_NAME = 28
+"""Columns of the longest name that is shown whole."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table and the lines that hang below it."""
+    """A part of a disk, and the parts within it; `cells` say what it is, where it is mounted, and as what."""
 
     name: str
     size: str
     share: str
-    text: str
+    cells: tuple[str, ...] = ()
     below: tuple[Row, ...] = ()
 
 
+@dataclass(frozen=True)
+class Line:
+    """A row as it is shown: its name behind the branch that leads to it, and what lines below it begin with."""
+
+    name: str
+    size: str
+    share: str
+    cells: tuple[str, ...]
+    below: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The widths of the columns of one table."""
+
+    name: int
+    size: int
+    share: int
+    what: int
+    mount: int
+
+
 def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = None) -> str:
-    """Return the plan of one host as a table of at most 100 columns.
+    """Return the plan of one host as a table that a terminal shows; a line is longer only where a single word is.
 
     Neighbouring disks that carry the same share one entry that names them all. Volumes hang below their group, subvolumes below
     their space; what lies on disks of several entries has an entry of its own for them. Shares are of the disk, of volumes of their group.
@@ -49,8 +67,10 @@ def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = No
     host = picture(plan, hardware)
     runs = _runs(host.disks)
     nested = _containers_within_one(runs)
-    blocks = [_disk_block(host, run, nested) for run in runs]
-    blocks += [_lines(_space_row(host, space, space.size, 0, nested=True)) for space in _own_entries(host, nested)]
+    entries = [_disk_lines(host, run, nested) for run in runs]
+    entries += [_lines(_space_row(host, space, space.size, 0, nested=True)) for space in _own_entries(host, nested)]
+    columns = _columns([line for entry in entries for line in entry])
+    blocks = [[text for line in entry for text in _shown(line, columns)] for entry in entries]
     if not host.disks:
         blocks.append(["no disks"])
     if host.left_out:
@@ -59,7 +79,7 @@ def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = No
         blocks.append(_idle_lines(host.idle))
     if host.warnings:
         blocks.append([line for warning in host.warnings for line in _wrapped("! ", warning)])
-    return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)
+    return "\n\n".join("\n".join(block) for block in blocks)
 
 
 def _idle_lines(idle: Sequence[IdlePicture]) -> list[str]:
@@ -102,27 +122,21 @@ def _own_entries(host: HostPicture, nested: frozenset[str]) -> list[SpacePicture
     return [space for space in alone if host.holds_others(space) or space.subvolumes]
 
 
-def _disk_block(host: HostPicture, run: Sequence[DiskPicture], nested: frozenset[str]) -> list[str]:
+def _disk_lines(host: HostPicture, run: Sequence[DiskPicture], nested: frozenset[str]) -> list[Line]:
     disk = run[0]
     spaces = host.by_id()
     rows = [
-        Row(segment.space_id, format_mib(segment.size), _share(segment.size, disk.size), f"spare of a {spaces[segment.space_id].label}")
+        Row(segment.space_id, format_mib(segment.size), _share(segment.size, disk.size), (f"spare of a {spaces[segment.space_id].label}",))
         if segment.spare
         else _space_row(host, spaces[segment.space_id], segment.size, disk.size, segment.space_id in nested)
         for segment in disk.segments
     ]
     if disk.unallocated > 0 or not rows:
-        rows.append(Row("unallocated", format_mib(disk.unallocated), _share(disk.unallocated, disk.size), ""))
-    head, *rest = _lines(Row(_disk_name(run), format_mib(disk.size), "each" if len(run) > 1 else "", disk.description, tuple(rows)))
-    names = _wrapped("│  ", " ".join(other.name for other in run)) if len(run) > 1 else []
-    return [head, *names, *rest]
-
-
-def _disk_name(run: Sequence[DiskPicture]) -> str:
-    disk = run[0]
-    if len(run) > 1:
-        return f"{len(run)} disks alike"
-    return disk.short_id if disk.name == disk.short_id else f"{disk.name} {disk.short_id}"
+        rows.append(Row("unallocated", format_mib(disk.unallocated), _share(disk.unallocated, disk.size)))
+    name, each = (f"{len(run)} disks alike", "each") if len(run) > 1 else (disk.name, "")
+    head, *rest = _lines(Row(name, format_mib(disk.size), each, (disk.description,), tuple(rows)))
+    names = " ".join(other.name for other in run) if len(run) > 1 else disk.short_id
+    return [head, *([Line("│  ", "", "", (visible(names),), "│  ")] if names != disk.name else ()), *rest]
 
 
 def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, nested: bool) -> Row:
@@ -130,13 +144,13 @@ def _space_row(host: HostPicture, space: SpacePicture, size: int, whole: int, ne
     rows = [_space_row(host, child, child.size, space.size, nested=True) for child in children]
     free = space.size - sum(child.size for child in children)
     if children and space.kind == "vg" and free > max(64, space.size // 1000, space.extent * space.disks if space.extent != EXTENT else 0):
-        rows.append(Row("free in the group", format_mib(free), _share(free, space.size), ""))
+        rows.append(Row("free", format_mib(free), _share(free, space.size)))
     rows += [_subvolume_row(subvolume) for subvolume in space.subvolumes] if nested else []
     if space.kind == "thin_pool" and space.metadata:
-        rows.insert(0, Row("metadata and spare", format_mib(2 * space.metadata), _share(2 * space.metadata, space.size), ""))
+        rows.insert(0, Row("metadata and spare", format_mib(2 * space.metadata), _share(2 * space.metadata, space.size)))
     # Volumes in a thin pool have no extents of their own.
     share = "" if space.kind == "thin" else _share(size, whole)
-    use = f"{space.label:<{LABEL_WIDTH}} {_given_out(host, space)}" if space.kind == "thin_pool" else _use(space)
+    use = (space.label, _given_out(host, space)) if space.kind == "thin_pool" else _use(space)
     return Row(space.id, format_mib(size), share, use, tuple(rows))
 
 
@@ -151,22 +165,19 @@ def _given_out(host: HostPicture, space: SpacePicture) -> str:
 
 def _subvolume_row(subvolume: SubvolumePicture) -> Row:
     limit = f"≤ {format_mib(subvolume.quota)}" if subvolume.quota else ""
-    return Row(subvolume.name, "", "", f"{subvolume.what:<{LABEL_WIDTH}} {subvolume.mount or '':<{MOUNT_WIDTH}} {limit}")
+    return Row(subvolume.name, "", "", (subvolume.what, subvolume.mount or "", limit))
 
 
-def _use(space: SpacePicture) -> str:
-    label = f"encrypted {space.label.rsplit(' ', 1)[-1]}" if space.encrypted else space.label
+def _use(space: SpacePicture) -> tuple[str, ...]:
+    # Of a partition the kind is enough: "EFI system".
+    label = f"encrypted {space.label.rsplit(' ', 1)[-1]}" if space.encrypted else space.label.removesuffix(" partition")
     if space.lies_on:
-        return f"{label} on {', '.join(space.lies_on)}"
-    if space.disks > 1 and space.kind in {"vg", "raid"}:
-        label = f"{label} on {space.disks - len(space.standing_by)} disks"
-    elif space.disks > 1 and (space.kind in {"btrfs", "zpool"} or space.cache):
+        return (f"{label} on {', '.join(space.lies_on)}",)
+    if space.disks > 1 and (space.kind in {"vg", "raid", "btrfs", "zpool"} or space.cache):
         label = f"{label}, {space.disks - len(space.standing_by)} disks"
     elif space.disks > 1 and space.kind in {"lv", "partitions"}:
         label = f"{label} of {format_mib(space.size)}"
-    if space.cache:
-        return f"{label:<{LABEL_WIDTH}} {space.cache}"
-    return f"{label:<{LABEL_WIDTH}} {space.mount or '':<{MOUNT_WIDTH}} {space.fs_type or ''}"
+    return (label, space.cache) if space.cache else (label, space.mount or "", space.fs_type or "")
 
 
 def _share(size: int, whole: int) -> str:
@@ -176,20 +187,48 @@ def _share(size: int, whole: int) -> str:
     return "<0.1%" if 0 < percent < 0.1 else f"{percent:.1f}%"
 
 
-def _lines(row: Row, first: str = "", rest: str = "") -> list[str]:
-    name = visible(first + row.name)
-    if len(name) > NAME_WIDTH:
-        name = name[: NAME_WIDTH - 1] + "…"
-    lines = [f"{name:<{NAME_WIDTH}} {row.size:>{SIZE_WIDTH}} {row.share:>{SHARE_WIDTH}}  {visible(row.text)}"[:WIDTH]]
+def _lines(row: Row, first: str = "", rest: str = "") -> list[Line]:
+    branch = "│  " if row.below else ""
+    lines = [Line(visible(first + row.name), row.size, row.share, tuple(map(visible, row.cells)), rest + branch)]
     for number, below in enumerate(row.below, start=1):
         last = number == len(row.below)
         lines += _lines(below, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
     return lines
 
 
+def _columns(lines: Sequence[Line]) -> Columns:
+    """Return the widths that the lines of a table need; a cell that nothing follows needs none."""
+
+    def widest(cells: t.Iterable[str]) -> int:
+        return max(map(len, cells), default=0)
+
+    filled = [cells for line in lines if any((cells := (*line.cells, "", ""))[1:])]
+    return Columns(
+        name=min(MOST_NAME, widest(line.name for line in lines)),
+        size=widest(line.size for line in lines),
+        share=widest(line.share for line in lines),
+        what=widest(cells[0] for cells in filled),
+        mount=widest(cells[1] for cells in filled if cells[2]),
+    )
+
+
+def _shown(line: Line, columns: Columns) -> list[str]:
+    """Return a line as a terminal shows it; what does not fit goes below its last column."""
+    if not line.size and not any(line.cells[1:]) and line.name == line.below:
+        return wrapped(" ".join(line.cells), line.name, line.below)
+    name = line.name if len(line.name) <= columns.name else line.name[: columns.name - 1] + "…"
+    start = f"{name:<{columns.name}} {line.size:>{columns.size}} {line.share:>{columns.share}}  "
+    what, mount, rest = (*line.cells, "", "", "")[:3]
+    # Where one long mount point would push all file systems beyond the edge, they follow their mount points.
+    for padded in (f"{mount:<{columns.mount}} {rest}", f"{mount} {rest}"):
+        shown = f"{start}{what:<{columns.what}} {padded}".rstrip()
+        if len(shown) <= WIDTH:
+            return [shown]
+    return wrapped(f"{what} {mount} {rest}", start, line.below.ljust(len(start)))
+
+
 def _wrapped(mark: str, text: str) -> list[str]:
-    later = mark if mark.startswith("│") else " " * len(mark)
-    return textwrap.wrap(visible(text), WIDTH, initial_indent=mark, subsequent_indent=later, break_on_hyphens=False) or [mark]
+    return wrapped(visible(text), mark, " " * len(mark))
 
 
 Plain = Mapping[str, t.Any]

@@ -170,7 +170,11 @@ class _Reader:
         return Schema(
             spaces=tuple(copy for space, entry in zip(spaces, entries, strict=True) for copy in copies(space, entry.values["count"])),
             flat=self.flat,
-            warnings=(*_without_mirror(self.on_no_mirror, on_one_drive(self.hardware)), *self.warnings),
+            # A machine with one disk can mirror nothing, which its plan shows.
+            warnings=(
+                *(_without_mirror(self.on_no_mirror, on_one_drive(self.hardware)) if self.hardware.disks[1:] else ()),
+                *self.warnings,
+            ),
             mirrored=tuple(self.mirrored),
             left_out=tuple(self.left_out.items()),
         )

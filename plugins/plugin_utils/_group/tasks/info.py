@@ -249,14 +249,14 @@ def summary(report: Mapping[str, t.Any]) -> str:
     parts = [
         _head(report),
         table(
-            ("group", "policy", "nodes", "offline", "instances", "free memory", "free disk", "score", "health"),
+            ("group", "nodes", "offline", "instances", "free memory", "free disk", "score", "ok"),
             _groups(report),
             right=("nodes", "offline", "instances", "free memory", "free disk", "score"),
         ),
         table(
-            ("", "node", "group", "memory", "free", "reserved", "disk", "free", "CPUs", "used", "prim", "sec"),
+            ("", "node", "group", "free memory", "reserved", "free disk", "CPUs", "prim/sec"),
             _nodes(report),
-            right=("memory", "free", "reserved", "disk", "CPUs", "used", "prim", "sec"),
+            right=("free memory", "reserved", "free disk", "CPUs", "prim/sec"),
         ),
         _problems(report["problems"]),
         "\n".join(_domain_lines(report)),
@@ -276,14 +276,13 @@ def _groups(report: Mapping[str, t.Any]) -> list[tuple[str, ...]]:
     return [
         (
             group["name"],
-            str(group["alloc_policy"]),
             str(group["nodes"]),
             str(group["offline"]),
             str(group["instances"]),
             format_mib(group["capacity"]["memory"]["free"]),
             format_mib(group["capacity"]["disk"]["free"]),
-            f"{group['score']:.8f}",
-            "healthy" if group["health"]["healthy"] else "not healthy",
+            f"{group['score']:.4f}",
+            "yes" if group["health"]["healthy"] else "no",
         )
         for group in report["groups"]
     ]
@@ -295,15 +294,11 @@ def _nodes(report: Mapping[str, t.Any]) -> list[tuple[str, ...]]:
             "-" if node["offline"] else "*" if node["n1_fails"] else "",
             node["name"],
             node["group"],
-            format_mib(node["total_memory"]),
             format_mib(node["unallocated_memory"]),
             format_mib(node["reserved_memory"]),
-            format_mib(node["total_disk"]),
             format_mib(node["free_disk"]),
-            f"{node['total_cpus']:g}",
-            str(node["used_cpus"]),
-            str(node["primaries"]),
-            str(node["secondaries"]),
+            f"{node['used_cpus']}/{node['total_cpus']:g}",
+            f"{node['primaries']}/{node['secondaries']}",
         )
         for node in report["nodes"]
     ]

@@ -200,7 +200,7 @@ def evacuation_summary(answer: Plain) -> str:
 
 def moves_table(plan: Plain) -> str:
     """Return the moves of a plan that plan.plan_to_plain made, by stage, with MiB that are copied; names are as short as they can be."""
-    return table(("stage", "instance", "move", "from", "to", "group", "copied"), _moves(plan), right=("stage", "copied"))
+    return table(("stage", "instance", "move", "group", "copied", "from -> to"), _moves(plan), right=("stage", "copied"))
 
 
 def reasons_line(reasons: Sequence[Plain]) -> str:
@@ -245,10 +245,9 @@ def _moves(plan: Plain) -> list[tuple[str, ...]]:
             str(number),
             instances[move["instance"]],
             move["kind"],
-            ":".join(nodes[node] for node in move["from"]),
-            ":".join(nodes[node] for node in move["to"]),
             move["group"],
             format_mib(move["data"]),
+            " -> ".join(":".join(nodes[node] for node in move[side]) for side in ("from", "to")),
         )
         for number, stage in enumerate(plan["stages"], start=1)
         for move in (plan["moves"][position] for position in stage)

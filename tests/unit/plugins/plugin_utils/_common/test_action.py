@@ -20,6 +20,7 @@ from ansible.plugins.connection import local
 from ansible.template import Templar
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistake, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import action
+from ansible_collections.bareon.allocator.tests.support.house.terminal import too_wide
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,14 @@ def fixture_shown(monkeypatch):
     def show(*, on_terminal):
         monkeypatch.setattr(action.color, "ANSIBLE_COLOR", on_terminal)
         lines = []
+
+        def display(line, stderr, newline=True, **_other):
+            assert stderr, "standard output is for results"
+            lines.append(line + "\n" * newline)
+
         planning = action.PlanningAction.__new__(action.PlanningAction)
         planning._task = types.SimpleNamespace(action="bareon.allocator.group_balance")
-        planning._display = types.SimpleNamespace(display=lambda line, newline=True, **_other: lines.append(line + "\n" * newline))
+        planning._display = types.SimpleNamespace(display=display)
         for second in range(30):
             planning.renew_progress(Progress(float(second)))
         planning.show_progress(Progress(30.0))
@@ -56,6 +62,12 @@ def test_on_a_terminal_one_line_is_renewed(shown):
 
 def test_elsewhere_a_line_comes_now_and_then(shown):
     assert shown(on_terminal=False) == "".join(f"group_balance: {second} s\n" for second in (10, 20, 30))
+
+
+def test_a_summary_fits_a_terminal():
+    result = action.with_visible_sentences({"summary": "word " * 100, "msg": "word " * 100})
+    assert too_wide(result["summary"]) == []
+    assert result["msg"] == "word " * 100
 
 
 class Refusing(action.PlanningAction):

@@ -71,7 +71,7 @@ def test_disks_of_no_use_are_told_without_an_override() -> None:
     hardware = {"disks": [SYSTEM, *hdds(1, size=1023, dev="/dev/sdb")]}
     plan = Planner(SCHEMA, idle="").plan(hardware)
     assert plan["idle_disks"] == [{"disk_ids": ["h00"], "size": 1023, "remark": "", "override": None}]
-    assert summary(plan, hardware).endswith("- sdb (1023 MiB SAS HDD) stays idle")
+    assert " ".join(summary(plan, hardware).split()).endswith("- sdb (1023 MiB SAS HDD) stays idle")
 
 
 def test_only_plans_of_a_profile_speak_of_idle_disks() -> None:

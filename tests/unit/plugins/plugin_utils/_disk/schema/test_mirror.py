@@ -62,6 +62,12 @@ def test_disks_that_differ_are_no_twins(other: Plain) -> None:
     assert caught.value.conflict["remedies"] == ["let boot use disks that are alike, or ask for no mirror"]
 
 
+def test_a_machine_with_one_disk_is_not_warned() -> None:
+    planned = plan([ssd("a")], {**BOOT, **WISH}, {**OS, **WISH}, ROOT)
+    assert len(where(planned, "boot")) == 1
+    assert planned["warnings"] == []
+
+
 def test_where_there_is_no_room_for_two_it_lies_alone() -> None:
     big = {"id": "data", "type": "partitions", "min_size": 60_000}
     planned = plan([ssd("a"), ssd("b")], {**BOOT, **WISH}, {**OS, "min_size": "25 GiB", "max_size": "30 GiB", **WISH}, ROOT, big)

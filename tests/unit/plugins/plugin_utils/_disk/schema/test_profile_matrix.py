@@ -16,6 +16,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.prof
 from ansible_collections.bareon.allocator.tests.support.disk.machines import MACHINES
 from ansible_collections.bareon.allocator.tests.support.disk.matrix import FIRMWARE, PAGE, Cell, cell, cells, page
 from ansible_collections.bareon.allocator.tests.support.disk.planned import profiles
+from ansible_collections.bareon.allocator.tests.support.house.terminal import too_wide
 
 Plain = t.Mapping[str, t.Any]
 
@@ -103,6 +104,12 @@ def test_what_is_told_can_be_copied_into_overrides() -> None:
         assert yaml.safe_load("\n".join(line for line in block.splitlines() if line.startswith("    "))) == [
             {key: value for key, value in disks["override"].items() if value != 0} for disks in found.plan["idle_disks"]
         ]
+
+
+def test_every_plan_fits_a_terminal() -> None:
+    plans = [found for found in cells() if found.plan is not None]
+    assert plans
+    assert [line for found in plans for line in too_wide(summary(found.plan, found.machine.hardware))] == []
 
 
 def test_general_on_sixty_disks_says_what_to_choose_instead() -> None:

@@ -86,9 +86,9 @@ def test_what_makes_no_sense_is_told_at_once() -> None:
 def test_pictures_and_tables_show_who_stands_by() -> None:
     volumes = [{"id": "bulk", "type": "vg", "contains": ["data", "files"]}, {"id": "files", "type": "lv"}]
     planned = plan(4, ARRAY, *volumes)
-    lines = summary(planned).splitlines()
-    assert "└─ data                           48.8 GiB 100.0%  raid5 on 3 disks" in lines
-    assert "└─ data                           48.8 GiB 100.0%  spare of a raid5" in lines
+    lines = [" ".join(line.split()) for line in summary(planned).splitlines()]
+    assert "└─ data 48.8 GiB 100.0% raid5, 3 disks" in lines
+    assert "└─ data 48.8 GiB 100.0% spare of a raid5" in lines
     assert "raid5 data of 3 with 1 spare" in planned_layout(planned)
     drawn = picture(planned, schema=[ARRAY, *volumes])
     assert [[segment.spare for segment in disk.segments] for disk in drawn.disks] == [[False], [False], [False], [True]]

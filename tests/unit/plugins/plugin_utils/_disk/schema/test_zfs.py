@@ -55,7 +55,7 @@ def test_there_is_the_room_that_is_asked_for(keys: Plain, disks: int, shape: Sha
     assert room(shape, leg - 1) < 9000 <= room(shape, leg)
     (pool,) = made["schema"]["zpools"]
     assert [(vdev["type"], len(vdev["devices"])) for vdev in pool["vdevs"]] == [(shape.kind, shape.width)] * shape.vdevs
-    assert words in summary(made)
+    assert words in " ".join(summary(made).split())
     assert {part["guid"] for disk in made["schema"]["parteds"] for part in disk["partitions"]} == {PARTITION_TYPE}
     (desired,) = parse_static_schema(made["schema"]).zpools
     assert len(desired.devices) == shape.legs
@@ -75,7 +75,7 @@ def test_datasets_go_all_the_way() -> None:
         "atime": "off",
     }
     assert (pool.datasets[1].name, pool.datasets[1].properties, pool.datasets[1].mount) == ("home/a", (), "none")
-    assert "dataset              /home           ≤ 3 GiB" in summary(made)
+    assert "dataset /home ≤ 3 GiB" in " ".join(summary(made).split())
     assert "zpool tank mirror of 2\n  home: dataset /home\n" in planned_layout(made)
     assert needed_tools(made["schema"]) == ["sfdisk", "zpool"]
     assert made["schema"]["fss"] == []
@@ -130,8 +130,8 @@ def test_logs_caches_and_spares_go_all_the_way() -> None:
     assert [(len(vdev.devices), vdev.type) for vdev in (*pool.vdevs, *pool.logs)] == [(2, "mirror")] * 2
     assert (len(pool.caches), len(pool.spares)) == (2, 1)
     assert {part["guid"] for disk in made["schema"]["parteds"] for part in disk["partitions"]} == {PARTITION_TYPE}
-    for words in ("zfs mirror, 2 disks  log of tank", "partition            cache of tank", "spare of a zfs mirror"):
-        assert words in summary(made)
+    for words in ("zfs mirror, 2 disks log of tank", "partition cache of tank", "spare of a zfs mirror"):
+        assert words in " ".join(summary(made).replace("│", "").split())
     assert "zpool tank mirror of 2 log mirror of 2 cache 2 spare 1\n" in planned_layout(made)
     sizes = {space["space_id"]: space["size"] for disk in made["disks"] for space in disk["spaces"]}
     assert (sizes["log"], sizes["fast1"], sizes["fast2"]) == (100, 100, 100)

@@ -41,8 +41,8 @@ def test_moves_and_what_stays(bench):
     guests = [bench.instance("moves", "a", "b"), bench.instance("stays", "a", disk_template=DiskTemplate.PLAIN)]
     lines = evacuation_summary(run_evacuate(message(bench, nodes, guests), {"nodes": ["a"]})).splitlines()
     assert lines[0].startswith("1 of 2 instances move in 1 stage, 1000 MiB are copied; score ")
-    assert lines[2].split() == ["stage", "instance", "move", "from", "to", "group", "copied"]
-    assert lines[3].split()[:4] == ["1", "moves", "failover_and_replace", "a:b"]
+    assert lines[2].split() == ["stage", "instance", "move", "group", "copied", "from", "->", "to"]
+    assert lines[3].split()[:4] == ["1", "moves", "failover_and_replace", "g"]
     assert lines[-1] == "stays stays: disks of template plain cannot be moved to another node"
 
 

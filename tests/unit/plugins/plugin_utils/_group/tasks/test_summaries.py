@@ -31,15 +31,15 @@ def two_groups(bench, **first):
 def test_redistribution_says_what_is_wrong_and_what_moves(bench):
     lines = told(run_redistribute, bench, two_groups(bench, offline=True), [bench.instance("i", "a", "b")])
     assert lines[0].split("  ")[0] == "group"
-    assert lines[1].split()[:3] == ["g", "healed", "1"]
-    assert lines[2].split()[:3] == ["h", "healthy", "0"]
+    rows = [line.split()[:3] for line in lines if line.startswith(("g ", "h "))]
+    assert rows == [["g", "healed", "1"], ["h", "healthy", "0"]]
     assert any(line.split()[:2] == ["1", "i"] for line in lines)
 
 
 def test_redistribution_says_who_finds_no_place(bench):
     nodes = [bench.node("a", offline=True), bench.node("b", total_memory=100.0, free_memory=100)]
     lines = told(run_redistribute, bench, nodes, [bench.instance("i", "a", memory=400, disk_template=DiskTemplate.EXT)])
-    assert "not healthy" in lines[1]
+    assert any(line.startswith("g ") and "not healthy" in line for line in lines)
     assert any(line.startswith("i: ") for line in lines)
 
 
