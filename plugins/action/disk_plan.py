@@ -16,13 +16,12 @@ from ansible import context
 from ..module_utils._data.errors import InputError, Mistake, Unavailable
 from ..plugin_utils._common.action import PlanningAction, failure, folder_of_run
 from ..plugin_utils._common.facts import host_of, refuse_undocumented
-from ..plugin_utils._common.table import folded
-from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings
+from ..plugin_utils._disk.fleet import describe_failures, failures, fleet_summary, fleet_warnings, for_reading
 from ..plugin_utils._disk.known_hardware import FACT, known_hardware
 from ..plugin_utils._disk.plan_cache import SharedCache
 from ..plugin_utils._disk.plan_files import difference, files_summary, plan_files, to_plain, write
 from ..plugin_utils._disk.planner import Objective, Planner, parse_reserve
-from ..plugin_utils._disk.render.text import planned_layout, present_layout, summary
+from ..plugin_utils._disk.render.text import layout_differences, summary
 from ..plugin_utils._disk.schema.eligible import EligibleKind, parse_eligible
 from ..plugin_utils._disk.schema.profiles import PROFILES, find_profile, merge, parse_idle, read_profile
 from ..plugin_utils._disk.warm_up import warm_up
@@ -30,10 +29,6 @@ from ..plugin_utils._disk.warm_up import warm_up
 warm_up(PROFILES)
 # Ansible imports this once, and forks for each host. Frozen objects are not scanned by the collector, and so not copied, in every fork.
 gc.freeze()
-
-
-_DATA = ("plan", "plans", "profile", "summary")
-"""What a result has that a person at a terminal does not read."""
 
 
 class ActionModule(PlanningAction):
@@ -60,10 +55,7 @@ class ActionModule(PlanningAction):
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Plan the host of the task, or all of `hosts`; the command `ansible` shows the summary line by line, and no data."""
         result = self._result(arguments, task_vars)
-        if not context.CLIARGS.get("module_name"):
-            return result
-        shown = {key: value for key, value in result.items() if key not in _DATA}
-        return shown | {"summary_lines": folded(result["summary"]).splitlines()}
+        return for_reading(result) if context.CLIARGS.get("module_name") else result
 
     def _result(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         profile = self._profile(arguments)
@@ -165,10 +157,5 @@ class ActionModule(PlanningAction):
         """Return, in diff mode, the present layouts against the planned ones. Ansible shows the diff of changed tasks only."""
         if not self._task.diff:
             return {}
-        diffs = []
-        for host, plan in plans.items():
-            before = present_layout(hardware[host], [disk["disk_id"] for disk in plan["disks"]])
-            after = planned_layout(plan)
-            headers = {"before_header": f"{host} (present layout)", "after_header": f"{host} (planned layout)"}
-            diffs.append({"before": before, "after": after, **headers})
+        diffs = layout_differences(plans, hardware)
         return {"diff": diffs, "changed": any(diff["before"] != diff["after"] for diff in diffs)}

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from ...module_utils._data.errors import NoSolution
 from ...module_utils._data.units import format_mib
 from ...module_utils._data.words import listed
-from .._common.table import table
+from .._common.table import folded, table
 from .planner import Fleet
 
 _MOST_NAMES = 5
+_DATA = ("plan", "plans", "profile", "summary")
+"""What a result has that a person at a terminal does not read."""
 
 
 def fleet_summary(plans: Mapping[str, t.Any], left_out: Sequence[str]) -> str:
@@ -36,6 +38,12 @@ def _of_host(plan: Mapping[str, t.Any]) -> tuple[str, ...]:
         f"{100 * used / size:.0f}%" if size else "",
         *(str(count or "") for count in (len(plan.get("left_out_disks", ())), idle, len(plan["warnings"]))),
     )
+
+
+def for_reading(result: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the result of a task for a person at a terminal: the summary line by line, and no data."""
+    shown = {key: value for key, value in result.items() if key not in _DATA}
+    return shown | {"summary_lines": folded(str(result["summary"])).splitlines()}
 
 
 def fleet_warnings(plans: Mapping[str, t.Any], left_out: Sequence[str]) -> list[str]:

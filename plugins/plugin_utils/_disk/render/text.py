@@ -254,6 +254,19 @@ def planned_layout(plan: Plain) -> str:
     )
 
 
+def layout_differences(plans: Mapping[str, t.Any], hardware: Mapping[str, t.Any]) -> list[dict[str, str]]:
+    """Return, of each host, what is on its disks and what its plan puts there, as Ansible's diffs."""
+    return [
+        {
+            "before": present_layout(hardware[host], [disk["disk_id"] for disk in plan["disks"]]),
+            "after": planned_layout(plan),
+            "before_header": f"{host} (present layout)",
+            "after_header": f"{host} (planned layout)",
+        }
+        for host, plan in plans.items()
+    ]
+
+
 def _text(disks: t.Iterable[tuple[Plain, Sequence[str]]]) -> str:
     lines = []
     for disk, entries in disks:
