@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-awx test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -180,6 +180,13 @@ peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which ar
 peers-ganeti-short: $(DEVELOP) ## Of peers-ganeti what takes a few minutes: scores and placement
 	tests/utils/install-tools hbal:ganeti-htools
 	$(BIN)/python -m pytest -q tests/peers/test_ganeti_score.py tests/peers/test_ganeti_place.py
+
+test-awx: $(DEVELOP) ## Run jobs in an execution environment, as AWX starts them; installs what is missing, which needs root, on Debian
+	tests/utils/install-tools podman:podman runc:runc mmdebstrap:mmdebstrap
+	tests/database/install-servers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/awx/requirements.txt
+	tests/molecule/environment tests/awx/build-image
+	$(BIN)/python -m pytest -q tests/awx
 
 test-databases: $(DEVELOP) ## Test the ledger on real PostgreSQL, MariaDB and Galera servers, which are installed if need be
 	tests/database/install-servers
