@@ -248,6 +248,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
             {"profile": "general", "overrides": [{"id": "root", "size": 4096}], "hardware": HARDWARE},
             {"schema": SCHEMA, "overrides": [{"id": "root", "state": "absent"}], "hardware": HARDWARE, "plans_to": str(folder / "plans")},
         ],
+        "disk_report": [{"hosts": [], "dest": str(folder / "layouts.html"), "title": "Rack", "overrides": [], "eligible": ["usb"]}],
         "disk_drift": [{"plans": {"a": plan}, "hardware": {"a": HARDWARE}, "hosts": ["a"], "root": "/", "fail_on": ["new"]}],
         "group_info": [cluster, *sources, {**cluster, "export": ["cluster", "ganeti_text"], "score": "capacity"}],
         "group_place": [{**cluster, "instances": new, "group": "a", "nodes": ["a0"]}],

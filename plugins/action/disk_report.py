@@ -1,0 +1,90 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plan a fleet and write the page of it: the variables of hosts to one call of plugin_utils._disk, and a page to a file."""
+
+from __future__ import annotations
+
+import gc
+import typing as t
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..module_utils._data.errors import InputError, Mistake
+from ..plugin_utils._common.action import PlanningAction
+from ..plugin_utils._common.files import PUBLIC_FILE, replace_file, text_before
+from ..plugin_utils._common.plain import is_literal, plain_input
+from ..plugin_utils._common.variables import refuse_unknown
+from ..plugin_utils._disk.fleet_report import Member, planned_fleet, report_counts
+from ..plugin_utils._disk.known_hardware import FACT, known_hardware
+from ..plugin_utils._disk.render.html import fleet_page
+from ..plugin_utils._disk.schema.eligible import EligibleKind
+from ..plugin_utils._disk.schema.profiles import PROFILES, find_profile, read_profile
+from ..plugin_utils._disk.warm_up import warm_up
+
+PROFILE = "bareon_profile"
+_UNREAD = "its hardware could not be read"
+
+warm_up(PROFILES)
+
+
+class ActionModule(PlanningAction):
+    """disk_report: from the variables of hosts to one page of their plans."""
+
+    ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        "hosts": {"type": "list", "elements": "str", "required": True},
+        "dest": {"type": "path", "required": True},
+        "title": {"type": "str", "default": "Disk layouts"},
+        "overrides": {"type": "raw"},
+        "eligible": {"type": "list", "elements": "str", "choices": list(EligibleKind)},
+        "registered": {"type": "str"},
+    }
+
+    def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Plan the hosts and write the page unless it is there already."""
+        # The inventory is no garbage, and to look for some in it again and again takes long.
+        gc.freeze()
+        try:
+            members = [self._member(host, arguments, task_vars["hostvars"]) for host in arguments["hosts"]]
+        finally:
+            gc.unfreeze()
+        fleet = planned_fleet(members, self._profiles(members), arguments["overrides"], arguments["eligible"])
+        path = Path.cwd() / arguments["dest"]
+        changed, shown = self._written(path, fleet_page(fleet, arguments["title"]))
+        return {"dest": str(path), "changed": changed, **report_counts(members, fleet), **shown}
+
+    def _member(self, host: str, arguments: Mapping[str, t.Any], hostvars: t.Any) -> Member:
+        """Return what is known of a host, or why nothing is."""
+        if host not in hostvars:
+            raise InputError([Mistake("hosts", f"{host} is not in the inventory")])
+        variables = hostvars.raw_get(host)
+        try:
+            hardware = known_hardware(variables, self._templar.template)
+            refuse_unknown({"hostvars": hostvars, "inventory_hostname": host}, variables)
+            profile = variables.get(PROFILE, "general")
+            profile = str(plain_input(profile if is_literal(profile) else self._templar.template(profile), PROFILE))
+        except InputError as error:
+            return Member(host, failure=str(error))
+        if hardware is None:
+            answer = variables.get(arguments["registered"] or "")
+            said = answer.get("msg") if isinstance(answer, Mapping) else None
+            return Member(host, unread=str(said or _UNREAD))
+        return Member(host, hardware=plain_input(hardware, f"{host}.{FACT}"), profile=profile)
+
+    def _profiles(self, members: list[Member]) -> dict[str, Mapping[str, t.Any]]:
+        """Return the profiles of the hosts by name. Raises InputError for one that there is not."""
+        folders = (Path(self._loader.get_basedir()), Path.cwd())
+        names = dict.fromkeys(member.profile for member in members if member.hardware is not None)
+        return {name: read_profile(find_profile(name, PROFILES, folders)) for name in names}
+
+    def _written(self, path: Path, after: str) -> tuple[bool, dict[str, t.Any]]:
+        """Write the page, but not in check mode, and return whether it changes, and the difference where it is asked for."""
+        try:
+            before = text_before(path)
+            if before != after and not self._task.check_mode:
+                replace_file(path, after, PUBLIC_FILE)
+        except OSError as error:
+            raise InputError([Mistake("dest", f"{path} cannot be written: {error.strerror}")]) from error
+        diff = {"before": before or "", "after": after, "before_header": str(path), "after_header": str(path)}
+        return before != after, {"diff": diff} if self._task.diff and before != after else {}

@@ -1,0 +1,110 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""disk_report: each host by its own profile on one page, and what is wrong with one host stays with that host."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
+from ansible.plugins.connection import local
+from ansible.template import Templar
+from ansible_collections.bareon.allocator.plugins.action.disk_report import ActionModule
+
+HARDWARE = {"ram": 4096, "firmware": "uefi", "disks": [{"id": "sda", "type": "ssd", "size": 65536}]}
+SMALL = {"ram": 4096, "disks": [{"id": "sda", "type": "ssd", "size": 100}]}
+
+
+class HostVars(dict):
+    """Variables by host, as Ansible hands them to actions: this is a stand-in."""
+
+    _variable_manager = SimpleNamespace(_nonpersistent_fact_cache={})
+
+    def raw_get(self, host: str) -> t.Any:
+        return {"inventory_hostname": host, **self[host]}
+
+
+def report(folder: Path, hosts: dict[str, dict[str, t.Any]], /, *, check: bool = False, **options: t.Any) -> tuple[dict[str, t.Any], str]:
+    """Return the result for some hosts, and the page."""
+    task, loader = Task(), DataLoader()
+    task.action, task.check_mode = "bareon.allocator.disk_report", check
+    page = folder / "page.html"
+    task.args = {"hosts": list(hosts), "dest": str(page), **options}
+    loader.set_basedir(str(folder))
+    context = PlayContext()
+    action = ActionModule(task, local.Connection(context), context, loader, Templar(loader=loader, variables={}), None)
+    result = action.run(task_vars={"inventory_hostname": "a", "hostvars": HostVars(hosts)})
+    return result, page.read_text(encoding="utf-8") if page.exists() else ""
+
+
+def written(hardware: t.Any = HARDWARE, **variables: t.Any) -> dict[str, t.Any]:
+    return {"bareon_known_hardware": hardware, **variables}
+
+
+def counts(result: dict[str, t.Any]) -> tuple[int, int, int]:
+    return result["hosts"], result["without_plan"], result["unread"]
+
+
+def test_each_host_is_planned_by_the_profile_of_its_own(tmp_path: Path) -> None:
+    for name, mount in (("one", "/srv/one"), ("two", "/srv/two")):
+        schema = [{"id": "all", "type": "partition", "mount": mount}]
+        (tmp_path / f"{name}.yml").write_text(json.dumps({"schema": schema}), encoding="utf-8")
+    hosts = {"a": written(bareon_profile="one.yml"), "b": written(bareon_profile="two.yml"), "c": written(bareon_profile="one.yml")}
+    result, page = report(tmp_path, hosts, title="Rack 12")
+    assert counts(result) == (3, 0, 0)
+    assert result["changed"] is True
+    assert "plans" not in result
+    assert "<h1>Rack 12</h1>" in page
+    assert page.count('<details class="shape"') == 2
+    assert "/srv/one" in page
+    assert "/srv/two" in page
+    again, _page = report(tmp_path, hosts, title="Rack 12")
+    assert again["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("variables", "place"),
+    [
+        pytest.param({"ansible_facts": {"bareon_overrides": "x"}}, "bareon_overrides", id="a fact with the name of an option"),
+        pytest.param({"bareon_profle": "general"}, "bareon_profle", id="a misspelt option"),
+        pytest.param({"bareon_known_hardware": {"disks": []}}, "disks", id="hardware without disks"),
+        pytest.param({"bareon_known_hardware": SMALL}, "root", id="a disk that is too small"),
+    ],
+)
+def test_what_is_wrong_with_one_host_keeps_no_other_from_the_page(tmp_path: Path, variables: dict[str, t.Any], place: str) -> None:
+    result, page = report(tmp_path, {"bad": written() | variables, "good": written()})
+    assert counts(result) == (2, 1, 0)
+    assert page.count('<details class="shape"') == 1
+    assert place in page
+
+
+def test_hosts_that_could_not_be_read_are_shown_with_the_reason(tmp_path: Path) -> None:
+    gathered = {"ansible_facts": {"bareon_hardware": HARDWARE}, "bareon_read": {"msg": "read"}}
+    hosts = {"dead": {"bareon_read": {"msg": "no route to host"}}, "silent": {}, "there": gathered}
+    result, page = report(tmp_path, hosts, registered="bareon_read")
+    assert counts(result) == (3, 0, 2)
+    assert "no route to host" in page
+
+
+def test_an_unknown_profile_or_host_fails_and_writes_nothing(tmp_path: Path) -> None:
+    result, page = report(tmp_path, {"a": written(bareon_profile="databse")})
+    assert result["failed"]
+    assert "database" in result["msg"]
+    assert page == ""
+    result, page = report(tmp_path, {"a": written()}, hosts=["a", "b"])
+    assert result["failed"]
+    assert page == ""
+
+
+def test_check_mode_writes_nothing_and_tells_what_would_change(tmp_path: Path) -> None:
+    result, page = report(tmp_path, {"a": written()}, check=True)
+    assert result["changed"] is True
+    assert page == ""
