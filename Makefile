@@ -132,6 +132,7 @@ bench: $(DEVELOP) ## Measure the planners; figures as ratios within one run
 	$(BENCH) tests/bench/disk_placement.py
 	$(BENCH) tests/bench/disk_fleet.py
 	$(BENCH) tests/bench/disk_drift.py
+	$(BENCH) tests/bench/disk_targets.py
 	$(BENCH) tests/bench/group_load.py
 	tests/utils/install-tools hbal:ganeti-htools
 	OMP_NUM_THREADS=1 $(BENCH) tests/bench/group_place.py
