@@ -210,6 +210,13 @@ options:
           - A V(raid0) has none.
         type: str
         choices: [internal, none]
+      write_mostly:
+        description:
+          - The slow disks of a V(raid1), as ids or as an expression, such as V("yaql=$.disks.where($.type = hdd)"). md reads from the legs
+            on them only where no other can be read (write-mostly). An array that is there gets what is said here; without it, it keeps
+            what it has.
+          - Where all legs of an array lie on these disks, none is write-mostly. An array with O(schema[].spares) takes none.
+        type: raw
       chunk:
         description:
           - How much of a V(raid) is on one disk before the next one begins, a power of two from 4 KiB to 512 KiB, such as V(64 KiB).

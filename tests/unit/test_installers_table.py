@@ -73,6 +73,7 @@ WRITTEN: dict[str, list[Plain]] = {
     "where partitions begin": [with_gap()],
     "md arrays": [plan(PAIR, disks=2)],
     "bitmaps of md": [plan({**PAIR, "bitmap": "none"}, disks=2)],
+    "write-mostly members of md": [plan({**PAIR, "write_mostly": "yaql=$.disks.take(1)"}, disks=2)],
     "chunks of md": [plan({**PAIR, "level": "raid0", "chunk": "64 KiB"}, disks=2)],
     "layouts of md": [plan({**PAIR, "level": "raid10", "layout": "f2"}, disks=2)],
     "LVM": [plan({"id": "os", "type": "vg", "contains": ["root"]}, {**DATA, "id": "root", "type": "lv"})],

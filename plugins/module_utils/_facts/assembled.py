@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Iterable
 from dataclasses import replace
 
-from .._storage.raid import read_options
+from .._storage.raid import WRITE_MOSTLY, is_write_mostly, read_options
 from .._storage.units import KIB
 from . import stacks
 from .host import Host, Outcome
@@ -80,7 +80,9 @@ def _add_arrays(host: Host, tree: Tree, devices: tuple[Device, ...], notes: Note
 def _running_array(host: Host, tree: Tree, device: Device) -> Device:
     array = _array(host.run(stacks.detail_command(t.cast(str, device.dev))))
     options = read_options(lambda file: host.read(f"/sys/block/{device.name}/md/{file}"))
-    device = replace(device, details=options.given())
+    slow = [name for name in device.parents if is_write_mostly(host.read(f"/sys/block/{device.name}/md/dev-{name}/state"))]
+    nodes = sorted(tree.devices[name].dev or f"/dev/{name}" for name in slow if name in tree.devices)
+    device = replace(device, details={**options.given(), **({WRITE_MOSTLY: nodes} if nodes else {})})
     if array is not None:
         slots = array.devices or None
         title, legs = array.name or device.title, _legs(host, device)

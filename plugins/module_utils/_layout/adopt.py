@@ -28,7 +28,7 @@ from .._storage.cache import MODES, is_fast_part, is_part
 from .._storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP
 from .._storage.lvm import is_extent, mapper_node
 from .._storage.names import why_no_array, why_no_label, why_no_mount
-from .._storage.raid import RaidLevel, array_options
+from .._storage.raid import WRITE_MOSTLY, RaidLevel, array_options, write_mostly_mistake
 from .._storage.units import MIB
 from .boot_lines import BootLines, not_carried, read_boot_lines, with_boot_lines
 from .disks import find_disks as find_layout_disks
@@ -85,7 +85,7 @@ def adopt(
         found = _with_disk(found, present, disk)
     # An array can lie on nothing but partitions, a container on both, and a group on all of them; volumes can carry containers.
     for device in _running(present, "raid"):
-        found = _with_array(found, device)
+        found = _with_array(found, present, device)
     found = _with_containers(found, present)
     for group in present.groups():
         found = _with_group(found, present, group)
@@ -180,7 +180,7 @@ def _partition(name: str, entry: TablePartition) -> Plain:
 # ---- arrays and containers
 
 
-def _with_array(found: Adopted, device: Device) -> Adopted:
+def _with_array(found: Adopted, present: Present, device: Device) -> Adopted:
     members = [found.names[name] for name in device.parents if name in found.names]
     title = str(device.title or "").rpartition(":")[2]
     name = next((name for name in (f"/dev/md/{title}", _node(device)) if name and why_no_array(name) is None), None)
@@ -194,6 +194,10 @@ def _with_array(found: Adopted, device: Device) -> Adopted:
         return found.leaving_out(_node(device), "it lacks a member")
     spares = {"spares": members[device.slots :]} if members[device.slots :] else {}
     options = array_options(device.details).unusual(RaidLevel(device.kind))
+    there = device.details.get(WRITE_MOSTLY, ())
+    slow = [found.names[name] for name in device.parents if name in found.names and present.tree.devices[name].dev in there]
+    if slow and write_mostly_mistake(RaidLevel(device.kind), device.slots, len(slow), len(members) - device.slots) is None:
+        options[WRITE_MOSTLY] = slow
     shape = {"level": device.kind, "devices": members[: device.slots], "metadata": device.metadata, **spares, **options}
     entry = {"name": name, **shape, **_KEPT}
     return found.having("mds", entry, {device.name: name})

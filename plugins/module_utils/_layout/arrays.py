@@ -7,16 +7,16 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from .._facts.present import Present
 from .._facts.stacks import Superblock
 from .._facts.tree import Device, Tree
 from .._schema.model import DesiredArray
-from .._steps.md import AddMembers, ChangeBitmap, ReAddMembers, StartArray, StopArray
+from .._steps.md import AddMembers, ChangeBitmap, ChangeWriteMostly, ReAddMembers, StartArray, StopArray
 from .._steps.step import Step
 from .._storage import overhead
-from .._storage.raid import CHANGEABLE, FAR, RaidLevel, array_options, data_legs
+from .._storage.raid import CHANGEABLE, FAR, WRITE_MOSTLY, RaidLevel, array_options, data_legs
 from .._storage.units import KIB
 from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
@@ -68,13 +68,21 @@ def taking_back(present: Present, stack: Stack) -> t.Optional[Step]:
     return ReAddMembers(node, others) if others else AddMembers(node, spares)
 
 
-def changed_bitmap(present: Present, stack: Stack) -> t.Optional[Step]:
-    """Return the step that gives the array of a kept stack the bitmap that is desired; None where it has that, or all is well as it is."""
+def changed_options(present: Present, stack: Stack) -> Iterator[Step]:
+    """Give the steps that give the array of a kept stack the bitmap and the write-mostly members that are desired."""
     array = array_of(present, stack)
     if array is None or stack.array is None:
-        return None
+        return
     unlike = {key: wanted for key, _there, wanted in stack.array.options.unlike(array_options(array.details))}
-    return ChangeBitmap(str(array.dev), array.name, unlike["bitmap"]) if "bitmap" in unlike else None
+    if "bitmap" in unlike:
+        yield ChangeBitmap(str(array.dev), array.name, unlike["bitmap"])
+    if stack.array.write_mostly is None or not array.running:
+        return
+    there = array.details.get(WRITE_MOSTLY, ())
+    for match in stack.matches:
+        slow, member = match.desired.device in stack.array.write_mostly, match.device
+        if member is not None and member.name in array.parents and slow != (member.dev in there):
+            yield ChangeWriteMostly(str(array.dev), array.name, match.node, member.name, slow)
 
 
 def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:

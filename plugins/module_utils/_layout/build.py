@@ -41,7 +41,7 @@ from .._storage.btrfs import outer_first
 from .._storage.filesystems import FILESYSTEMS, SWAP
 from .._storage.lvm import UNFINISHED
 from .._storage.units import MIB
-from .arrays import array_growth, array_of, changed_bitmap, joining_of
+from .arrays import array_growth, array_of, changed_options, joining_of
 from .capacity import EXTENT, array_head, container_head, extents_for, size_of
 from .contents import has_small_member, joining_vdevs, look, look_at_volume, must_grow, top_of, unused_below
 from .partitions import PartitionMatch, Status
@@ -102,7 +102,8 @@ def building_steps(site: Site) -> Iterator[Step]:
         yield from _joined(site, stack)
     for stack in site.stacks:
         yield from _grown_stack(site, stack)
-    yield from filter(None, (changed_bitmap(site.present, stack) for stack in site.stacks))
+    for stack in site.stacks:
+        yield from changed_options(site.present, stack)
     for group in site.groups:
         yield from _group(site, group)
     # A complete stack is marked as finished at once: after a later failure it does not count as unfinished, and may be used.
@@ -167,7 +168,8 @@ def _array(site: Site, stack: Stack) -> Iterator[Step]:
         return
     members, spares = (tuple(site.node(device) for device in devices) for devices in (array.members, array.spares))
     identity = site.layout.identity(array.device)
-    yield CreateArray(array.device, array.title, array.level, members, spares, array.metadata, identity, array.options)
+    slow = tuple(site.node(device) for device in array.write_mostly or ())
+    yield CreateArray(array.device, array.title, array.level, members, spares, array.metadata, identity, array.options, slow)
     # What was on an array of before can lie in the room of this one, farther inside than clearing its members reaches.
     yield ClearSignatures((array.device,), container_head(site.layout, array.device))
 

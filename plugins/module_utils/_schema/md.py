@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import typing as t
 from dataclasses import dataclass
 
 from .._data.containers import Row, Table
@@ -17,10 +18,12 @@ from .._storage.raid import (
     LARGEST_CHUNK,
     LEAST_CHUNK,
     OPTION_KEYS,
+    WRITE_MOSTLY,
     ArrayOptions,
     RaidLevel,
     array_options,
     least_legs,
+    write_mostly_mistake,
 )
 from .entry import Entry
 from .kinds import DEVICES, KEPT, NODES, Level, Named
@@ -45,6 +48,11 @@ ARRAY = Table(
             Word(ALL_LAYOUTS),
             "How it lies on its members. An existing array keeps its own.",
         ),
+        Row(
+            WRITE_MOSTLY,
+            NODES,
+            "The partitions of a raid1 that md reads from only where it must. Without it, an existing array keeps what its members are.",
+        ),
         Row("mdadm_conf_enabled", Truth(), "Whether mdadm.conf names it.", default=True),
         *KEPT,
     ],
@@ -68,6 +76,8 @@ class DesiredArray:
     """The version of the metadata in the schema, `default` where it leaves that open."""
     in_mdadm_conf: bool = True
     options: ArrayOptions = ArrayOptions()
+    write_mostly: t.Optional[tuple[str, ...]] = None
+    """Those of its members that are write-mostly; None where that is left open."""
 
 
 def array_of(item: Entry) -> DesiredArray:
@@ -80,6 +90,14 @@ def array_of(item: Entry) -> DesiredArray:
     options = array_options({key: item[key] for key in OPTION_KEYS})
     for key, says in options.mistakes(level):
         item.mistake(key, says)
+    slow = item[WRITE_MOSTLY]
+    if slow is not None:
+        strangers = [device for device in slow if device not in members]
+        why = write_mostly_mistake(level, len(members), len(slow), len(item["spares"]))
+        if strangers and item.is_right("devices"):
+            item.mistake(WRITE_MOSTLY, f"{strangers[0]} is none of its devices")
+        elif why is not None:
+            item.mistake(WRITE_MOSTLY, why)
     by_default = item["metadata"] == "default"
     return DesiredArray(
         place=item.place,
@@ -94,4 +112,5 @@ def array_of(item: Entry) -> DesiredArray:
         asked_metadata=item["metadata"],
         in_mdadm_conf=item["mdadm_conf_enabled"],
         options=options,
+        write_mostly=slow,
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from .._facts.present import Present
 from .._facts.stacks import detail_command, members_of, parse_array
-from .._storage.raid import ArrayOptions, read_options
+from .._storage.raid import ArrayOptions, is_write_mostly, read_options
 from .machine import LONG_PATIENCE, Machine, StepFailed
 from .needs import Ability, Tool, listed_ability
 from .picture import Picture, Piece, changed, holding
@@ -61,13 +61,16 @@ class CreateArray(ArrayStep):
     metadata: str
     uuid: str
     options: ArrayOptions = ArrayOptions()
+    write_mostly: tuple[str, ...] = ()
+    """Members that md reads from only where it must."""
 
     words: t.ClassVar[str] = "create the array {device}, {level} on {members}"
 
     @property
     def says(self) -> str:
         """See Described."""
-        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "") + self.options.described()
+        slow = f", rather not reading from {', '.join(self.write_mostly)}" if self.write_mostly else ""
+        return super().says + (f", with {', '.join(self.spares)} as spare" if self.spares else "") + self.options.described() + slow
 
     def abilities(self) -> tuple[Ability, ...]:
         """See Step."""
@@ -93,7 +96,10 @@ class CreateArray(ArrayStep):
         spares = [f"--spare-devices={len(self.spares)}"] if self.spares else []
         identity = [f"--name={self.title}", f"--uuid={colons(self.uuid)}", _ANY_HOST]
         shape = [f"--level={self.level}", *metadata, *options.words(), f"--raid-devices={len(self.members)}", *spares]
-        return ["mdadm", "--create", self.device, "--run", *identity, *shape, *self.members, *self.spares]
+        # The option holds for all devices after it, and no array has write-mostly members and spares.
+        fast = [member for member in self.members if member not in self.write_mostly]
+        slow = ["--write-mostly", *self.write_mostly] if self.write_mostly else []
+        return ["mdadm", "--create", self.device, "--run", *identity, *shape, *fast, *slow, *self.spares]
 
     def run(self, machine: Machine) -> None:
         """Create the array and compare it with the step. Its name, level and identity are in the superblocks."""
@@ -238,6 +244,30 @@ class ChangeBitmap(_ArrayChange):
         found = read_options(lambda file: machine.read(f"/sys/block/{self.name}/md/{file}")).bitmap
         if found != self.bitmap:
             raise StepFailed(f"{self.device} has the bitmap {found or '(not known)'} after it was set to {self.bitmap}")
+
+
+@dataclass(frozen=True)
+class ChangeWriteMostly(_ArrayChange):
+    """Have md read from a member of a running mirror only where it must, or as from others; `name` and `member` are the kernel's."""
+
+    device: str
+    name: str
+    node: str
+    member: str
+    slow: bool
+
+    @property
+    def says(self) -> str:
+        """See Described."""
+        how = "only where no other member can be read" if self.slow else "as from others"
+        return f"read from {self.node} in the array {self.device} {how}"
+
+    def run(self, machine: Machine) -> None:
+        """Set the flag, which md writes to the superblocks, and see that it is set."""
+        state = f"/sys/block/{self.name}/md/dev-{self.member}/state"
+        machine.write(state, [(0, b"writemostly" if self.slow else b"-writemostly")])
+        if is_write_mostly(machine.read(state)) != self.slow:
+            raise StepFailed(f"{self.node} is still {'not ' if self.slow else ''}write-mostly in {self.device}")
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,28 @@ def read_options(read: Callable[[str], t.Optional[str]]) -> ArrayOptions:
     )
 
 
+WRITE_MOSTLY = "write_mostly"
+"""The key of both schemas and of facts that names slow members of a mirror: md reads from them only where no other member can be read."""
+
+
+def write_mostly_mistake(level: t.Optional[RaidLevel], members: int, slow: int, spares: int) -> t.Optional[str]:
+    """Return what is wrong with an array of so many members, of which `slow` are write-mostly."""
+    if level is not None and level is not RaidLevel.RAID1:
+        return f"md reads from the disks of a raid1 by choice, from those of a {level} not; leave {WRITE_MOSTLY} out"
+    if slow and slow >= members:
+        return "names all members, and md has to read from one; leave one out"
+    return (
+        f"a spare that takes the place of another member would read like a slow one; leave spares or {WRITE_MOSTLY} out"
+        if slow and spares
+        else None
+    )
+
+
+def is_write_mostly(state: t.Optional[str]) -> bool:
+    """Return whether a member is write-mostly by the text of its file `state` in /sys/block/NAME/md/dev-MEMBER."""
+    return WRITE_MOSTLY in (state or "").strip().split(",")
+
+
 OPTION_KEYS = tuple(asdict(ArrayOptions()))
 CHANGEABLE = ("bitmap",)
 """Those that are changed while an array runs. For others md would rewrite the whole array, and no run does that."""

@@ -177,6 +177,8 @@ class Space:
     """Of a striped lv, in KiB: how much is written to one of its physical volumes before the next; None for LVM's default."""
     level: RaidLevel | None = None
     array: ArrayOptions = ArrayOptions()
+    write_mostly: frozenset[int] | None = None
+    """Of a raid1: the positions of disks that it is read from only where it must; None where that is left open."""
     legs: int = 0
     spares: int = 0
     """Of an array or a ZFS pool: how many disks more stand by, each with a partition as large as a leg."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ....module_utils._storage import cache, thin
 from ....module_utils._storage.filesystems import SWAP
 from ....module_utils._storage.lvm import mapper_node
-from ....module_utils._storage.raid import array_options
+from ....module_utils._storage.raid import WRITE_MOSTLY, array_options
 from ....module_utils._storage.zfs import MEMBER
 from ..static.host_files import SWAP_TARGET, below
 from .findings import Finding, State
@@ -150,7 +150,7 @@ def _stacks(schema: Plain, facts: Plain, known: _Plan, root: str) -> Iterator[Fi
         return
     holders = [holder for those in listed for holder in those]
     yield from _volumes(schema, holders, known, root)
-    yield from _arrays(schema, holders, known, root)
+    yield from _arrays(schema, facts, holders, known, root)
     opened = {holder.get("name"): holder for holder in holders if holder.get("type") == "crypt" and holder.get("active", True)}
     for container in schema.get("luks") or ():
         if container["name"] in opened:
@@ -199,7 +199,18 @@ def _caches(schema: Plain, present: Mapping[tuple[t.Any, t.Any], Plain]) -> Iter
             yield Finding(f"{group}/{cache.name_of(str(name))}", State.DIFFERS, "the cache is not in the plan")
 
 
-def _arrays(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) -> Iterator[Finding]:
+def _slow_members(array: Plain, there: Plain, schema: Plain, facts: Plain) -> str:
+    """Return in what the write-mostly members of an array differ from those of the plan; partitions are known by their UUIDs."""
+    if array.get(WRITE_MOSTLY) is None:
+        return ""
+    planned = {part["name"]: str(part.get("uuid")).lower() for disk in schema.get("parteds") or () for part in disk["partitions"]}
+    present = {part.get("dev"): str(part.get("uuid")).lower() for disk in facts["disks"] for part in disk.get("partitions") or ()}
+    wanted = {planned.get(device) for device in array[WRITE_MOSTLY]}
+    found = {present.get(device) for device in there.get(WRITE_MOSTLY) or ()}
+    return "" if wanted == found else f"the array has {len(found)} write-mostly members, in the plan {len(wanted)}, or others"
+
+
+def _arrays(schema: Plain, facts: Plain, holders: Sequence[Plain], known: _Plan, root: str) -> Iterator[Finding]:
     arrays = [holder for holder in holders if str(holder.get("type")).startswith("raid")]
     # A member that an array was started without looks like a stopped array of the same name.
     running_last = sorted(arrays, key=lambda holder: bool(holder.get("active", True)))
@@ -211,7 +222,7 @@ def _arrays(schema: Plain, holders: Sequence[Plain], known: _Plan, root: str) ->
         if there is None:
             yield Finding(array["name"], State.DIFFERS, "the array is not there")
             continue
-        wrong = _wrong_array(array, there)
+        wrong = _wrong_array(array, there) or _slow_members(array, there, schema, facts)
         if wrong:
             yield Finding(array["name"], State.DIFFERS, wrong)
         else:

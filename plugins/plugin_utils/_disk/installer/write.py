@@ -71,6 +71,9 @@ def write_plan(target: Target, plan: t.Any, hardware: t.Any, *, lossy: t.Any, **
         metadata = unusual_metadata(group)
         if metadata and not group.keep_data:
             losses.lose(group.space, f"{target.name} makes physical volumes with the defaults of LVM, not with {metadata}")
+    for array in layout.arrays:
+        if array.write_mostly and not array.keep_data:
+            losses.lose(array.space, f"{target.name} makes arrays without write-mostly members; disk_layout sets that on a running one")
     for device in unstable_disks(layout):
         losses.note(f"{device} is a name that may change at the next boot; hardware with links would give a durable one")
     value = target.write(layout, losses, **options)

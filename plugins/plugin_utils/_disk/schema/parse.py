@@ -20,7 +20,7 @@ from ....module_utils._data.kinds import kind_of
 from ....module_utils._data.words import listed
 from ....module_utils._storage import btrfs, zfs
 from ....module_utils._storage.filesystems import SECTOR
-from ....module_utils._storage.raid import RaidLevel, array_options, least_legs, usual_legs
+from ....module_utils._storage.raid import WRITE_MOSTLY, RaidLevel, array_options, least_legs, usual_legs, write_mostly_mistake
 from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from . import lvm
 from .alike import groups_of_alike
@@ -510,10 +510,23 @@ class _Reader:
             subvolumes=tuple(Subvolume(**subvolume) for subvolume in values["subvolumes"]),
             datasets=tuple(Dataset(**dataset) for dataset in values["datasets"]),
             array=array_options(values),
+            write_mostly=self._write_mostly(entry),
             **{key: values[key] for key in _AS_THEY_ARE}
             | ({} if zpool is None else {"cache_of": None})
             | ({"encrypt": True} if _shares_encryption(entry) and entry.id in self.encrypted else {}),
         )
+
+    def _write_mostly(self, entry: Entry) -> frozenset[int] | None:
+        values, place = entry.values, f"{entry.place}.{WRITE_MOSTLY}"
+        if values[WRITE_MOSTLY] is None:
+            return None
+        slow = self._positions(place, values[WRITE_MOSTLY])
+        legs = values["legs"] if isinstance(values["legs"], int) else len(self.hardware.disks)
+        # How many of them it lies on is not known yet, and where it lies on these alone it has none.
+        says = write_mostly_mistake(values["level"], legs + 1, 1 if slow else 0, values["spares"])
+        if says is not None:
+            self.mistakes.add(place, says)
+        return slow
 
     def _legs(self, entry: Entry, disks: int) -> int:
         if entry.type is SpaceType.ZPOOL:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Collection, Iterator, Mapping
 
+from ....module_utils._storage.raid import WRITE_MOSTLY
 from ..model import Hardware, Schema
 from .memo import Memory, Place, ReadSet
 from .parse import parse_schema
 from .yaql import Evaluator, is_expression, read_set
 
-_NAMING_DISKS = frozenset({"disks", "avoid_disks", "best_with_disks"})
+_NAMING_DISKS = frozenset({"disks", "avoid_disks", "best_with_disks", WRITE_MOSTLY})
 
 
 class Known(t.Protocol):

@@ -22,7 +22,7 @@ from ....module_utils._schema.kinds import Properties
 from ....module_utils._schema.unlock import Unlock
 from ....module_utils._storage import gpt, zfs
 from ....module_utils._storage.filesystems import FILESYSTEMS, SPELLINGS
-from ....module_utils._storage.raid import OPTION_KEYS, RaidLevel
+from ....module_utils._storage.raid import OPTION_KEYS, WRITE_MOSTLY, RaidLevel
 from ..model import SpaceType
 from .arrays import ARRAY_ROWS
 from .datasets import Datasets
@@ -64,7 +64,7 @@ KEYS_OF_SOME: Mapping[str, frozenset[SpaceType]] = {
     **dict.fromkeys(("legs", "alike"), frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})),
     **dict.fromkeys(("vdev", "vdevs", "ashift", "datasets", "properties"), frozenset({SpaceType.ZPOOL})),
     "spares": frozenset({SpaceType.RAID, SpaceType.ZPOOL}),
-    **dict.fromkeys(OPTION_KEYS, frozenset({SpaceType.RAID})),
+    **dict.fromkeys((*OPTION_KEYS, WRITE_MOSTLY), frozenset({SpaceType.RAID})),
     "log_of": frozenset({SpaceType.PARTITION}),
     **CACHE_KEYS,
     "subvolumes": _CARRYING_FILES - {SpaceType.ESP},
@@ -349,6 +349,7 @@ SPACE = Table(
         Row("legs", _Legs(), "How many disks an array, a Btrfs or a zpool lies on; `all` is as many as there are."),
         Row("spares", Whole(0), "How many spare disks an array or a zpool has, for when one of its disks fails.", default=0),
         *ARRAY_ROWS,
+        Row(WRITE_MOSTLY, Anything(_DISKS), "The disks that a raid1 is read from only where it must."),
         Row("alike", _FLAG, "Whether it lies on disks of one transport, kind, block size and, within 2 %, size.", default=False),
         Row("mirror", Word(Mirror), "Whether it lies on a mirror of two disks alike: when_possible, or required."),
         Row("apart_from", _Ids(), "The spaces with which it shares no disk.", default=()),

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ....module_utils._storage import overhead, thin
 from ....module_utils._storage.filesystems import FILESYSTEMS, NOT_MOUNTED, SWAP, made_on
 from ....module_utils._storage.lvm import EXTENT, mapper_node
+from ....module_utils._storage.raid import WRITE_MOSTLY
 from ....module_utils._storage.zfs import Part, Vdev
 from ..model import Allocation, Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from .partitions import Partition, device_name, is_encrypted, partitions
@@ -57,7 +58,7 @@ def explicit_schema(hardware: Hardware, schema: Schema, allocation: Allocation, 
         devices.setdefault(schema.spaces[partition.space].id, []).append(partition.device)
     kept = {schema.spaces[partition.space].id for partition in made if partition.kept}
     arrays = [
-        _array(space, _by_preference(space, made, schema), space.id in kept)
+        _array(space, _by_preference(space, made, schema), space.id in kept, made)
         for space in schema.spaces
         if _is_made(space, devices, SpaceType.RAID)
     ]
@@ -157,8 +158,12 @@ def _by_preference(space: Space, made: Sequence[Partition], schema: Schema) -> l
     return [partition.device for partition in sorted(made, key=rank) if schema.spaces[partition.space].id == space.id]
 
 
-def _array(space: Space, legs: Sequence[str], kept: bool) -> Plain:
+def _array(space: Space, legs: Sequence[str], kept: bool, made: Sequence[Partition]) -> Plain:
     members = len(legs) - space.spares_among(len(legs))
+    asked = space.write_mostly
+    slow = [] if asked is None else [part.device for part in made if part.device in legs and part.disk in asked]
+    # md reads from one member at least: where all are slow, none is slower than the others.
+    chosen = {} if asked is None else {WRITE_MOSTLY: slow if len(slow) < members else []}
     return {
         "name": f"/dev/md/{space.id}",
         "level": str(space.level),
@@ -168,6 +173,7 @@ def _array(space: Space, legs: Sequence[str], kept: bool) -> Plain:
         "keep_data": kept,
         "space_id": space.id,
         **space.array.given(),
+        **chosen,
     }
 
 
