@@ -74,6 +74,8 @@ _value:
   description:
     - The explicit static schema, as RV(bareon.allocator.disk_plan#module:plan.schema).
   type: dict
+  sample: {"parteds": [], "vgs": [], "lvs": [], "fss": []}
+  returned: always
 """
 
 import typing as t

@@ -38,6 +38,8 @@ _value:
   description:
     - The size with its unit.
   type: str
+  sample: "8 GiB"
+  returned: always
 """
 
 import typing as t

@@ -27,6 +27,9 @@ options:
       - A string is parsed as JSON.
     type: raw
     required: true
+seealso:
+  - module: bareon.allocator.disk_plan
+  - module: bareon.allocator.disk_facts
 """
 
 EXAMPLES = r"""
@@ -48,6 +51,8 @@ _value:
   description:
     - The hardware, as RV(bareon.allocator.disk_facts#module:ansible_facts.bareon_hardware). Unknown values are left out.
   type: dict
+  sample: {"disks": [{"id": "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "size": 457862, "type": "ssd"}]}
+  returned: always
 """
 
 import typing as t

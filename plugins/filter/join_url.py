@@ -30,6 +30,9 @@ options:
     elements: raw
 notes:
   - The role C(bareon.allocator.group_moves) asks Ganeti's remote API and Proxmox VE with it.
+seealso:
+  - plugin: bareon.allocator.to_mib
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -44,6 +47,8 @@ _value:
   description:
     - The URL.
   type: str
+  sample: https://pve1.example.com:8006/api2/json/nodes/pve1
+  returned: always
 """
 
 import typing as t

@@ -86,6 +86,7 @@ _value:
     - C(boot_settings) with the C(text) of C(/etc/bareon/boot_settings.json), its C(path) and C(configured). C(before_tables) is what that
       has to be before the tables are written, so that a run that was cut off can go on; C(prepared) says whether it is.
   type: dict
+  returned: always
   sample:
     mounts:
       - src: UUID=0a4c1c9e-56f1-4d5a-b1a3-5b6d4a5b0e11

@@ -66,6 +66,8 @@ _value:
   description:
     - An HTML document.
   type: str
+  returned: always
+  sample: "<!DOCTYPE html> ..."
 """
 
 import typing as t

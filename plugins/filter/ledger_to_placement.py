@@ -64,6 +64,7 @@ _value:
     - The requests, each with C(method), C(path), the list of the C(status) codes that mean success, and C(body), if it has one.
   type: list
   elements: dict
+  returned: always
   sample:
     - method: POST
       path: /resource_providers

@@ -116,6 +116,7 @@ _value:
     - The providers, in the order of the devices.
   type: list
   elements: dict
+  returned: always
   sample:
     - name: node1
       drained: false

@@ -54,6 +54,7 @@ _value:
   description:
     - The configuration.
   type: dict
+  returned: always
   sample:
     variant: fcos
     version: 1.4.0

@@ -90,6 +90,7 @@ _value:
   description:
     - The service specification.
   type: dict
+  returned: always
   sample:
     service_type: osd
     service_id: node1

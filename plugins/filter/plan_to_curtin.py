@@ -56,6 +56,7 @@ _value:
   description:
     - C(version) and C(config), the list of actions.
   type: dict
+  returned: always
   sample:
     version: 1
     config:

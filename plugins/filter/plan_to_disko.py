@@ -48,6 +48,8 @@ _value:
   description:
     - A Nix expression.
   type: str
+  sample: "{ disko.devices.disk = { ... }; }"
+  returned: always
 """
 
 import typing as t

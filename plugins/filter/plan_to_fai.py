@@ -51,6 +51,7 @@ _value:
   description:
     - The text of a file of C(disk_config/).
   type: str
+  returned: always
   sample: |
     disk_config /dev/disk/by-id/wwn-0x5000c500a1b2c3d4 disklabel:gpt fstabkey:uuid align-at:1M
     p=data /srv 457860 xfs defaults

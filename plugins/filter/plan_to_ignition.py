@@ -48,6 +48,7 @@ _value:
   description:
     - The configuration.
   type: dict
+  returned: always
   sample:
     ignition:
       version: 3.3.0

@@ -46,6 +46,7 @@ _value:
   description:
     - Parts of a node, which are C(properties) with C(root_device), and C(target_raid_config) if the plan has arrays.
   type: dict
+  returned: always
   sample:
     properties: {}
     target_raid_config:

@@ -56,6 +56,7 @@ _value:
   description:
     - Lines of a kickstart file.
   type: str
+  returned: always
   sample: |
     zerombr
     ignoredisk --only-use=disk/by-id/wwn-0x5000c500a1b2c3d4

@@ -46,6 +46,7 @@ _value:
   description:
     - The storage layout, as C(layout) and C(mounts).
   type: dict
+  returned: always
   sample:
     layout:
       sda:

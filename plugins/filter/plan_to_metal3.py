@@ -46,6 +46,7 @@ _value:
   description:
     - Parts of the C(spec) of a C(BareMetalHost), C(rootDeviceHints) or C(raid) if the plan has arrays.
   type: dict
+  returned: always
   sample:
     raid:
       softwareRAIDVolumes:

@@ -161,6 +161,7 @@ _value:
     - The providers, the host first.
   type: list
   elements: dict
+  returned: always
   sample:
     - name: host1
       inventories: {}

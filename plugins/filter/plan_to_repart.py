@@ -59,6 +59,7 @@ _value:
   description:
     - The text of each file by its name.
   type: dict
+  returned: always
   sample:
     010-data.conf: |
       [Partition]

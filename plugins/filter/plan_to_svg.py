@@ -60,6 +60,8 @@ _value:
   description:
     - An SVG document.
   type: str
+  returned: always
+  sample: "<svg ...>...</svg>"
 """
 
 import typing as t

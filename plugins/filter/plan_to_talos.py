@@ -54,6 +54,7 @@ _value:
     - The documents, which C(talosctl) takes as a patch.
   type: list
   elements: dict
+  returned: always
   sample:
     - machine:
         install:

@@ -52,6 +52,7 @@ _value:
   description:
     - The keys C(disks) and C(filesystems) of a node.
   type: dict
+  returned: always
   sample:
     disks:
       /dev/disk/by-id/wwn-0x5000c500a1b2c3d4:

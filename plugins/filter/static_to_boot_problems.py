@@ -46,6 +46,7 @@ _value:
     - The end of a sentence that begins with the host's name, with the line of a schema that would add what it lacks.
   type: list
   elements: str
+  returned: always
   sample:
     - >-
       starts by BIOS, and the layout has no BIOS boot partition, which GRUB needs on disks with a GPT. This line of the profile or of its

@@ -51,6 +51,7 @@ _value:
     - The mount points, with O(root) before them.
   type: list
   elements: str
+  returned: always
   sample: [/]
 """
 

@@ -50,6 +50,7 @@ _value:
     - The lines, each with its file before it.
   type: list
   elements: str
+  returned: always
   sample: ["/etc/fstab: LABEL=olddata /srv ext4 noauto 0 0"]
 """
 

@@ -40,6 +40,7 @@ _value:
     - The names of the commands.
   type: list
   elements: str
+  returned: always
   sample: [sfdisk, lvm, mkfs.ext4]
 """
 

@@ -71,6 +71,7 @@ _value:
     - A sentence for each name.
   type: list
   elements: str
+  returned: always
   sample: ["nofail: the layout has no mount point or space /srv/keis (did you mean /srv/keys?)"]
 """
 

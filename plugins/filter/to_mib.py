@@ -39,6 +39,8 @@ _value:
   description:
     - Whole MiB.
   type: int
+  returned: always
+  sample: 2
 """
 
 import math

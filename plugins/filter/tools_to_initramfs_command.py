@@ -41,6 +41,7 @@ _value:
     - The command, word by word.
   type: list
   elements: str
+  returned: always
   sample: [dracut, --regenerate-all, --force]
 """
 

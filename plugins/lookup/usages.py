@@ -50,6 +50,8 @@ _raw:
   description: By class, its C(capacity), and how much is C(used) and C(free); one such mapping for each provider.
   type: list
   elements: dict
+  returned: always
+  sample: [{"PGPU": {"capacity": 8, "used": 2, "free": 6}}]
 """
 
 import typing as t

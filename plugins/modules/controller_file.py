@@ -37,6 +37,12 @@ options:
       - Whether everybody may read a new file (C(0644), and C(0755) for missing directories), as pages that are served need it.
     type: bool
     default: false
+seealso:
+  - module: bareon.allocator.disk_plan
+  - plugin: bareon.allocator.plans_to_html
+    plugin_type: filter
+  - plugin: bareon.allocator.moves_to_html
+    plugin_type: filter
 """
 
 EXAMPLES = r"""

@@ -141,28 +141,34 @@ summary:
   description: All findings as a table.
   returned: always
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
 left_out_hosts:
   description: The hosts about which nothing is known.
   returned: always
   type: list
   elements: str
+  sample: ["web9"]
 unread_hosts:
   description: The hosts whose plan or facts cannot be read. RV(failures) says why.
   returned: always
   type: list
   elements: str
+  sample: ["web7"]
 unplanned_hosts:
   description: Those of O(hosts) without a plan.
   returned: always
   type: list
   elements: str
+  sample: ["web8"]
 warnings:
   description: A sentence for each host about which nothing is known, and for each host without a plan.
   returned: always
   type: list
   elements: str
+  sample: ["web8: has no plan"]
 failures:
   description: The hosts that are not as planned, each with a C(msg), as P(bareon.allocator.plans_to_html#filter) takes them.
   returned: always
   type: dict
+  sample: {"node1": {"msg": "the disk is gone"}}
 """

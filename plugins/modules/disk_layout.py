@@ -320,6 +320,7 @@ schema:
     - With O(adopt), the schema of the layout that is there.
   returned: on success
   type: dict
+  sample: {"parteds": [], "vgs": [], "lvs": [], "fss": []}
 filesystems:
   description: The file systems and swap spaces of the layout.
   returned: on success

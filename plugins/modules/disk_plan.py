@@ -738,22 +738,26 @@ plan:
           description: The partition tables with their C(partitions). C(guid) is the type of a partition, C(uuid) is its own.
           type: list
           elements: dict
+          sample: [{"name": "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "label": "gpt", "partitions": []}]
           returned: always
         pvs:
           description: The physical volumes. A C(metadatasize) of 0 stands for LVM's default.
           type: list
           elements: dict
+          sample: [{"name": "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part2", "metadatasize": 0}]
           returned: always
         vgs:
           description: The volume groups.
           type: list
           elements: dict
+          sample: [{"name": "os", "pvnames": ["/dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part2"]}]
           returned: always
         thin_pools:
           description:
             - The thin pools, if there are any. C(size) is for data, C(metadata_size) is needed twice, C(chunk_size) is in KiB.
           type: list
           elements: dict
+          sample: [{"name": "pool", "vgname": "os", "size": 4004, "metadata_size": 4, "chunk_size": 64}]
           returned: if there are thin pools
         lvs:
           description: The logical volumes. One with a C(pool) is in that thin pool, and its size is virtual.
@@ -771,6 +775,7 @@ plan:
           description: The caches, if there are any. Each caches the volume C(origin) on the physical volume C(device).
           type: list
           elements: dict
+          sample: [{"name": "fast", "origin": "mail", "vgname": "bulk", "mode": "writethrough"}]
           returned: if there are caches
         zpools:
           description:
@@ -778,21 +783,25 @@ plan:
               C(caches) and C(spares) if it has some. Their C(quota) and C(reservation) are MiB.
           type: list
           elements: dict
+          sample: [{"name": "tank", "vdevs": [{"type": "mirror", "devices": ["/dev/sda1", "/dev/sdb1"]}]}]
           returned: if there are ZFS pools
         mds:
           description: The arrays.
           type: list
           elements: dict
+          sample: [{"name": "/dev/md/boot", "level": "raid1", "devices": ["/dev/sda2", "/dev/sdb2"]}]
           returned: always
         luks:
           description: The encrypted containers.
           type: list
           elements: dict
+          sample: [{"name": "home-crypt", "device": "/dev/os/home"}]
           returned: always
         fss:
           description: The file systems and swap spaces, with their mount points.
           type: list
           elements: dict
+          sample: [{"device": "/dev/os/root", "mount": "/", "fs_type": "ext4"}]
           returned: always
     left_out:
       description:
@@ -800,6 +809,7 @@ plan:
           no room left for them.
       type: list
       elements: dict
+      sample: ["swap"]
       returned: always
     left_out_disks:
       description:
@@ -838,11 +848,13 @@ plan:
         - What you should know, such as how many MiB do not fit on preferred disks, or that the plan is not proven to be the best.
       type: list
       elements: str
+      sample: ["var prefers an ssd, but there is none: 300000 MiB of it lie on other disks"]
       returned: always
 plans:
   description: The plans by host, each as RV(plan).
   returned: with O(hosts) and without O(plans_to), for the hosts that have a plan, also on failure
   type: dict
+  sample: {"web1": {"fingerprint": "087c70f679ce367c7e2f09f4c1f3ee8b"}}
 digests:
   description: The SHA-256 of the file of each host, as C(sha256sum) prints it.
   returned: with O(plans_to), also on failure
@@ -854,23 +866,27 @@ written:
   returned: with O(plans_to), also on failure
   type: list
   elements: str
+  sample: ["web1"]
 left_out_hosts:
   description: Those of O(hosts) that have no plan because their hardware is not known.
   returned: with O(hosts)
   type: list
   elements: str
+  sample: ["web9"]
 profile:
   description:
     - The profile from its file, with O(overrides) merged into its C(schema). P(bareon.allocator.plans_to_html#filter) takes it to show the
       reasons for sizes.
   returned: with O(profile)
   type: dict
+  sample: {"description": "A web server."}
 summary:
   description:
     - The plan as a table to read. With O(hosts), one table with a row for each host. With O(plans_to), a sentence that says how many files
       there are.
   returned: success, but not by the command C(ansible)
   type: str
+  sample: "sda       447 GiB        SATA SSD\n└─ root   447 GiB 99.9%  partition /    ext4"
 summary_lines:
   description:
     - The lines of the summary. The command C(ansible) shows them in place of RV(summary), RV(plan), RV(plans) and RV(profile), since it
@@ -901,9 +917,11 @@ conflict:
       description: What would help. Each remedy is enough by itself.
       type: list
       elements: str
+      sample: ["lower min_size of log to 417 GiB"]
       returned: always
 failures:
   description: Why hosts have no plan, by host. Each has C(msg), and C(conflict) if the input is valid.
   returned: with O(hosts), when a host has no plan
   type: dict
+  sample: {"web2": {"msg": "No plan, 83936 MiB short"}}
 """

@@ -171,28 +171,44 @@ storages:
     storage:
       description: Name of the pool.
       type: str
+      returned: always
+      sample: local-lvm
     type:
       description: V(internal) or V(external).
       type: str
+      returned: always
+      sample: lvmthin
     nodes:
       description: The nodes that reach the storage.
       type: list
       elements: str
+      returned: always
+      sample: ["node-0001.example.com"]
     total:
       description: Its size in MiB.
       type: int
+      returned: always
+      sample: 2
     used_before:
       description: MiB that are used now.
       type: int
+      returned: always
+      sample: 2
     used_after:
       description: MiB that are used after the moves.
       type: int
+      returned: always
+      sample: 2
     level_before:
       description: The share that is used now.
       type: float
+      returned: always
+      sample: 0.5
     level_after:
       description: The share that is used after the moves.
       type: float
+      returned: always
+      sample: 0.5
 stays:
   description: Disks that cannot go to another storage.
   type: list
@@ -202,23 +218,33 @@ stays:
     instance:
       description: Name of the instance.
       type: str
+      returned: always
+      sample: inst-00001.example.com
     disk:
       description: Name of the disk.
       type: str
+      returned: always
+      sample: scsi0
     storage:
       description: The pool that it is in.
       type: str
+      returned: always
+      sample: local-lvm
     why:
       description: The reason.
       type: str
+      returned: always
+      sample: it has snapshots
 blocked:
   description: Disks that a better storage would take, but for which no order of moves has the room.
   type: list
   elements: str
+  sample: []
   returned: with O(of=storage)
 complete:
   description: Whether the plan is proven to be the best. With hundreds of disks, whether at most half a percent less could be copied.
   type: bool
+  sample: true
   returned: with O(of=storage)
 scores:
   description: All groups that have nodes, the worst score first.
@@ -229,9 +255,13 @@ scores:
     group:
       description: Name of the group.
       type: str
+      returned: always
+      sample: "group-01"
     score:
       description: Its score as it is.
       type: float
+      returned: always
+      sample: 264.1077762499
 groups:
   description: The groups that were planned, in the order in which they were chosen.
   type: list
@@ -241,82 +271,122 @@ groups:
     group:
       description: Name of the group.
       type: str
+      returned: always
+      sample: "group-01"
     score_before:
       description: Its score now.
       type: float
+      returned: always
+      sample: 264.1077762499
     score_after:
       description: Its score after the moves.
       type: float
+      returned: always
+      sample: 43.22481836485119
     moves:
       description: How many moves there are.
       type: int
+      returned: always
+      sample: 20
     data:
       description: MiB that are copied.
       type: int
+      returned: always
+      sample: 839680
     blocked:
       description: Instances that have a better place, but no order of moves gets them there within all limits.
       type: list
       elements: str
+      returned: always
+      sample: []
     restarts:
       description: Running instances that their moves stop and start again.
       type: list
       elements: str
+      returned: always
+      sample: ["ct1"]
     offline:
       description: Instances that are still on a node that is down or drained.
       type: list
       elements: str
+      returned: always
+      sample: ["inst-00006.example.com"]
     down:
       description: Instances that stay down because their node is marked offline.
       type: list
       elements: str
+      returned: always
+      sample: ["inst-00006.example.com"]
     redundancy:
       description: What node failures would strand on shared storage.
       type: dict
+      returned: always
       contains:
         before:
           description: Memory of instances that could not restart, in MiB, summed over the failure of each node.
           type: int
+          returned: always
+          sample: 0
         after:
           description: The same after the moves.
           type: int
+          returned: always
+          sample: 0
         worse:
           description: The nodes whose failure strands more than before, with MiB C(before) and C(after).
           type: list
           elements: dict
+          returned: always
           contains:
             node:
               description: Name of the node.
               type: str
+              returned: always
+              sample: node-0001.example.com
             before:
               description: MiB that its failure strands now.
               type: int
+              returned: always
+              sample: 2
             after:
               description: MiB that it strands after the moves.
               type: int
+              returned: always
+              sample: 2
         for:
           description: >-
             What improves in return. V(down) are instances that start, V(limits) are limits that were broken; otherwise it is V(score).
           type: list
           elements: str
+          returned: always
+          sample: ["inst-00006.example.com"]
     refused:
       description: Instances that stay where they should not be, and those that only N+1 on shared storage keeps from a better place.
       type: list
       elements: dict
+      returned: always
       contains:
         instance:
           description: Name of the instance.
           type: str
+          returned: always
+          sample: "inst-00006.example.com"
         reasons:
           description: Why, for each C(node), with the C(limit), how much is C(short) and, where that does not explain it, what it C(says).
           type: list
           elements: dict
+          returned: always
+          sample: [{"node": "node-0001.example.com", "limit": "redundancy", "short": 37888}]
     complete:
       description: Whether the search finished within O(time_limit).
       type: bool
+      returned: always
+      sample: true
 unfinished:
   description: Groups that were not planned because time ran out.
   type: list
   elements: str
+  sample: ["group-03"]
   returned: with O(of=instances)
 pareto:
   description:
@@ -329,21 +399,33 @@ pareto:
     group:
       description: Name of the group.
       type: str
+      returned: always
+      sample: "group-01"
     price:
       description: The O(data_price) that it was planned with.
       type: float
+      returned: always
+      sample: 0.0125
     score:
       description: The group's score after it.
       type: float
+      returned: always
+      sample: 43.224533937329696
     data:
       description: MiB that are copied.
       type: int
+      returned: always
+      sample: 870400
     moves:
       description: How many moves there are.
       type: int
+      returned: always
+      sample: 22
     chosen:
       description: Whether RV(plan) is this one.
       type: bool
+      returned: always
+      sample: true
 plan:
   description: The moves together.
   type: dict
@@ -352,135 +434,199 @@ plan:
     score_before:
       description: Score of the whole cluster now; with O(of=storage), by how many MiB storages are too full or too empty, summed up.
       type: float
+      returned: always
+      sample: 269.353729760533
     score_after:
       description: The same afterwards.
       type: float
+      returned: always
+      sample: 60.42266688312113
     moves:
       description: All moves, in an order in which each has room.
       type: list
       elements: dict
+      returned: always
       contains:
         instance:
           description: Name of the instance.
           type: str
+          returned: always
+          sample: "inst-00001.example.com"
         kind:
           description: >-
             Of a mirrored instance V(failover), V(replace_secondary), V(replace_and_failover), V(replace_primary),
             V(failover_and_replace) or V(replace_both), after hbal. Of others V(migrate) while it runs, V(restart) if it is stopped for that
             and started again, or V(failover). With O(of=storage), V(move_disk).
           type: str
+          returned: always
+          sample: "failover_and_replace"
         disk:
           description: For V(move_disk), the name of the disk.
           type: str
+          returned: always
+          sample: scsi0
         from_storage:
           description: For V(move_disk), the pool that the disk leaves.
           type: str
+          returned: always
+          sample: local-lvm
         to_storage:
           description: For V(move_disk), the pool that the disk goes to.
           type: str
+          returned: always
+          sample: fast
         from:
           description: Its nodes before.
           type: list
           elements: str
+          returned: always
+          sample: ["node-0004.example.com", "node-0003.example.com"]
         to:
           description: Its nodes after.
           type: list
           elements: str
+          returned: always
+          sample: ["node-0003.example.com", "node-0001.example.com"]
         group:
           description: Its group after.
           type: str
+          returned: always
+          sample: "group-01"
         data:
           description: MiB that are copied.
           type: int
+          returned: always
+          sample: 10240
         steps:
           description: The steps of the move, in order.
           type: list
           elements: dict
+          returned: always
           contains:
             kind:
               description: >-
                 One of V(migrate), V(failover), V(replace_disks), or V(move_disk), which also has C(disk), C(from_storage), C(to_storage).
               type: str
+              returned: always
+              sample: "failover"
             from:
               description: The nodes before the step.
               type: list
               elements: str
+              returned: always
+              sample: ["node-0004.example.com", "node-0003.example.com"]
             to:
               description: The nodes after the step.
               type: list
               elements: str
+              returned: always
+              sample: ["node-0003.example.com", "node-0004.example.com"]
             node:
               description: The new primary, or for V(replace_disks) the new secondary.
               type: str
+              returned: always
+              sample: "node-0003.example.com"
             online:
               description: Whether the node that is left is not marked offline.
               type: bool
+              returned: always
+              sample: true
             command:
               description: The command, in the words of what runs the cluster - C(gnt-instance), C(qm), C(pct), C(ha-manager) or C(virsh).
               type: str
+              returned: always
+              sample: "gnt-instance failover -f --ignore-consistency inst-00001.example.com"
         after:
           description: Positions of the moves that must be done first.
           type: list
           elements: int
+          returned: always
+          sample: [0, 1, 2]
         commands:
           description: Commands for this move.
           type: list
           elements: str
+          returned: always
+          sample: ["gnt-instance failover -f --ignore-consistency inst-00001.example.com"]
     stages:
       description: Positions of moves that may run side by side, stage by stage.
       type: list
       elements: list
+      returned: always
+      sample: [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], [15, 16, 17, 18], [19]]
     commands:
       description: Commands for all moves, in order, in the words of what runs the cluster. They are to be read; a driver makes its own.
       type: list
       elements: str
+      returned: always
+      sample: ["gnt-instance failover -f --ignore-consistency inst-00001.example.com"]
     nodes:
       description: The nodes of the groups that the moves touch, for pictures such as P(bareon.allocator.moves_to_html#filter) makes.
       type: list
       elements: dict
+      returned: always
       contains:
         node:
           description: Name of the node.
           type: str
+          returned: always
+          sample: "node-0001.example.com"
         group:
           description: Its group.
           type: str
+          returned: always
+          sample: "group-01"
         offline:
           description: Whether it takes no instances because it is not up.
           type: bool
+          returned: always
+          sample: true
         state:
           description: V(up), V(drained), V(offline) or V(unreachable). A drained node works, but takes nothing new.
           type: str
+          returned: always
+          sample: "up"
         capacity:
           description: Its memory and disk in MiB, and how many virtual CPUs it may carry.
           type: dict
+          returned: always
+          sample: {"memory": 98304, "disk": 3145728, "cpus": 96.0}
         before:
           description: >-
             What is used now, as C(memory), C(reserved) for failovers, C(disk), C(cpus), C(load), and how many C(primaries) and
             C(secondaries) there are.
           type: dict
+          returned: always
+          sample: {"memory": 68608, "reserved": 53248, "disk": 901120}
         after:
           description: The same after the moves.
           type: dict
+          returned: always
+          sample: {"memory": 87040, "reserved": 49152, "disk": 788480}
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
+  sample: {"local_disks": 1}
   returned: success
 summary:
   description: The groups, the choices and the moves as tables to read.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 cluster:
   description: The cluster after the moves as plain data, which C(cluster) of all modules of this kind takes.
   type: dict
+  sample: {"nodes": [], "instances": [], "groups": []}
   returned: when O(export) contains V(cluster)
 ganeti_text:
   description: The cluster after the moves in the text format of Ganeti's htools.
   type: str
+  sample: "group-01|uuid-group-01|preferred||\n"
   returned: when O(export) contains V(ganeti_text)
 """

@@ -68,6 +68,9 @@ notes:
     groups, whereas C(hspace) then answers 0 for all of them.
   - N+1 is kept. No copy is counted that would leave more instances on shared storage without a node when a node fails.
   - A size that needs no resource of a node is refused, since any number would fit.
+seealso:
+  - module: bareon.allocator.group_info
+  - module: bareon.allocator.group_place
 """
 
 EXAMPLES = r"""
@@ -103,10 +106,12 @@ RETURN = r"""
 spec:
   description: The size that was counted, as C(memory) and C(disk) in MiB, C(vcpus) and C(disk_template).
   type: dict
+  sample: {"memory": 4096, "disk": 10240, "vcpus": 2}
   returned: success
 count:
   description: How many fit into all groups that take new instances, together.
   type: int
+  sample: 113
   returned: success
 groups:
   description: The groups, each alone.
@@ -117,30 +122,42 @@ groups:
     group:
       description: Name of the group.
       type: str
+      returned: always
+      sample: "group-01"
     alloc_policy:
       description: Its allocation policy. RV(count) leaves groups out that are V(unallocable).
       type: str
+      returned: always
+      sample: "preferred"
     count:
       description: How many fit.
       type: int
+      returned: always
+      sample: 8
     limits:
       description: >-
         The limits that keep the next one out, each with the number of nodes, or pairs of nodes for mirrored instances, where it does.
       type: dict
+      returned: always
+      sample: {"redundancy": 6}
     nodes:
       description: Number of new primaries by node.
       type: dict
+      returned: always
+      sample: {"node-0002.example.com": 3, "node-0003.example.com": 5}
     allocations:
       description: >-
         For a group that is given away in parts, how many of the smallest instance of each interval of its policy still fit on its
         nodes, the largest disk first.
       type: list
       elements: dict
+      sample: [{"consumer": "new-1", "allocations": {}}]
       returned: when the strategy is partitioned
     tiers:
       description: As RV(tiers), for this group alone.
       type: list
       elements: dict
+      sample: [{"spec": {"memory": 4096, "disk": 10240, "vcpus": 2, "disk_template": "drbd"}, "count": 8}]
       returned: with O(tiered=true)
     add:
       description: What to add so that O(want) fit.
@@ -150,36 +167,50 @@ groups:
         nodes:
           description: How many nodes are enough, or null if no number would be.
           type: int
+          returned: where a number of nodes is enough
+          sample: 92
         least:
           description:
             - How many nodes it takes at least, by the sums of what nodes have. Where it is less than RV(groups[].add.nodes), a number in
               between may be enough, too.
           type: int
+          returned: where a number of nodes is enough
+          sample: 87
         like:
           description: The node that they are like, one of the group's most common kind. Null for a group without nodes.
           type: str
+          returned: where a number of nodes is enough
+          sample: "node-0001.example.com"
         each:
           description: What such a node has, as C(memory), C(disk) and C(cpus); null like RV(groups[].add.like).
           type: dict
+          returned: where a number of nodes is enough
+          sample: {"memory": 98304, "disk": 3145728, "cpus": 24.0}
         count:
           description: How many instances fit with them, up to O(want).
           type: int
+          returned: where a number of nodes is enough
+          sample: 2000
 tiered_count:
   description: How many fit in tiers, all sizes together.
   type: int
+  sample: 121
   returned: with O(tiered=true)
 tiers:
   description: The sizes, largest first, each with its C(spec) and C(count).
   type: list
   elements: dict
+  sample: [{"spec": {"memory": 4096, "disk": 10240, "vcpus": 2, "disk_template": "drbd"}, "count": 113}]
   returned: with O(tiered=true)
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 summary:
   description: How many fit, what keeps the next one out of each group, and what to add, as a table to read.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 """

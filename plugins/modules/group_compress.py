@@ -43,6 +43,11 @@ notes:
     looks for places for all of them.
   - No limit of the groups that take instances gets worse, including restarts after a node's failure.
   - Groups that are already empty are listed as such, but not chosen.
+seealso:
+  - module: bareon.allocator.group_redistribute
+  - module: bareon.allocator.group_evacuate
+  - plugin: bareon.allocator.moves_to_html
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -79,61 +84,89 @@ candidates:
     group:
       description: Name of the group.
       type: str
+      returned: always
+      sample: "group-01"
     possible:
       description: Whether it can be emptied, or is empty.
       type: bool
+      returned: always
+      sample: true
     says:
       description: What it takes, or what is in the way, in words.
       type: str
+      returned: always
+      sample: "it can be emptied by 30 moves"
     instances:
       description: How many instances it carries.
       type: int
+      returned: always
+      sample: 30
     used:
       description: What they use, as C(memory) and C(disk) in MiB and C(cpus).
       type: dict
+      returned: always
+      sample: {"memory": 231424, "disk": 2437120, "cpus": 58}
     free:
       description: What its online nodes have free.
       type: dict
+      returned: always
+      sample: {"memory": 154624, "disk": 7645184, "cpus": 250}
     reclaims:
       description: Its free memory, disk and CPUs, each as a share of the cluster's, added up. The group with the highest sum is chosen.
       type: float
+      returned: always
+      sample: 0.6006747159090909
     moves:
       description: How many moves empty it.
       type: int
+      returned: always
+      sample: 30
     data:
       description: MiB that they copy.
       type: int
+      returned: always
+      sample: 2437120
     reasons:
       description: Why it is no candidate, as C(limit), C(short) and C(says).
       type: list
       elements: dict
+      returned: always
+      sample: [{"node": "node-0001.example.com", "limit": "memory", "short": 600}]
     unplaced:
       description: Instances that find no place, in the form of C(missing) of M(bareon.allocator.group_redistribute).
       type: list
       elements: dict
+      returned: always
+      sample: ["inst-00006.example.com"]
 emptied:
   description: The group that the plan empties, or null.
   type: str
+  sample: "group-03"
   returned: success
 plan:
   description: The moves, their order and stages, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
+  sample: {"score_before": 269.353729760533}
   returned: success
 conflict:
   description: Why a named group cannot be emptied, as C(candidates).
   type: dict
+  sample: {"says": "the groups exclude each other"}
   returned: when O(group) cannot be emptied
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
+  sample: {"local_disks": 1}
   returned: success
 summary:
   description: Which groups can be emptied and what that copies, and the moves, as tables to read.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 """

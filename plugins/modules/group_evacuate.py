@@ -62,6 +62,12 @@ notes:
   - If no other place is left, an instance whose primary is down may be started where that breaks N+1, CPUs or exclusion tags.
     It is then marked as C(relaxed).
   - Instances with the disk templates C(plain) and C(file) cannot be moved.
+seealso:
+  - module: bareon.allocator.group_maintenance
+  - module: bareon.allocator.group_place
+  - module: bareon.allocator.group_progress
+  - plugin: bareon.allocator.moves_to_html
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -99,20 +105,30 @@ placed:
     instance:
       description: Name of the instance.
       type: str
+      returned: always
+      sample: "inst-00003.example.com"
     group:
       description: The group it is in afterwards.
       type: str
+      returned: always
+      sample: "group-01"
     nodes:
       description: The primary, and the secondary if it has one, afterwards.
       type: list
       elements: str
+      returned: always
+      sample: ["node-0002.example.com", "node-0003.example.com"]
     moves:
       description: Its moves, as in RV(bareon.allocator.group_balance#module:plan.moves).
       type: list
       elements: dict
+      returned: always
+      sample: []
     relaxed:
       description: Whether N+1, CPUs or tags break at the new place.
       type: bool
+      returned: always
+      sample: true
 unplaced:
   description: Instances that stay.
   type: list
@@ -122,30 +138,39 @@ unplaced:
     instance:
       description: Name of the instance.
       type: str
+      returned: always
+      sample: "inst-00002.example.com"
     reasons:
       description: What prevents it on each node, as M(bareon.allocator.group_place) returns it.
       type: list
       elements: dict
+      returned: always
+      sample: [{"node": "node-0002.example.com", "limit": "redundancy", "short": 27648}]
 plan:
   description: The moves together, in an order in which each has room, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
+  sample: {"score_before": 269.353729760533}
   returned: success
 restarts:
   description: Instances that run, and are stopped and started again because they cannot be moved while they run, as containers.
   type: list
   elements: str
+  sample: ["ct1"]
   returned: success
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
+  sample: {"order": 7, "redundancy": 4}
   returned: success
 summary:
   description: The moves as a table, stage by stage, which instances are restarted, and why instances stay.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 """

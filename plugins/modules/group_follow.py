@@ -211,6 +211,7 @@ RETURN = r"""
 now:
   description: The time that counted as now.
   type: str
+  sample: "2026-11-26T14:35:50Z"
   returned: success
 groups:
   description: What is done for each group that is followed.
@@ -221,73 +222,104 @@ groups:
     group:
       description: Name of the group.
       type: str
+      returned: always
+      sample: "group-01"
     action:
       description: >-
         V(calm), V(wait), V(balance), V(repair), V(resume) for moves that are left over from an earlier run, or V(stuck) if something is
         wrong or uneven and no move helps.
       type: str
+      returned: always
+      sample: "wait"
     why:
       description: >-
         What it waits for. V(confirm) is to see whether it stays so, V(cooldown) is time since the last moves, V(window) is the next
         window, V(repairs) is the repair of other groups, V(moves) are other moves of this run, and V(look) is a run with O(act).
       type: str
+      returned: always
+      sample: "confirm"
     until:
       description: Until when it waits, if that is known.
       type: str
+      returned: always
+      sample: "2026-03-02T22:00:00Z"
     measure:
       description: How uneven it is.
       type: float
+      returned: always
+      sample: 0.479167
     measure_after:
       description: How uneven it is after the moves.
       type: float
+      sample: 0.0938
       returned: when moves are planned
     score:
       description: Its score.
       type: float
+      returned: always
+      sample: 264.107776
     urgent:
       description: Which of O(urgent) are wrong.
       type: list
       elements: str
+      returned: always
+      sample: ["down", "drained", "n1"]
     polls:
       description: In how many runs in a row the worst of RV(groups[].urgent) was wrong, and how many are needed. None if nothing is.
       type: list
       elements: int
+      returned: always
+      sample: [1, 2]
     down:
       description: Instances that are down, and stay so after the moves.
       type: list
       elements: str
+      returned: always
+      sample: ["inst-00001.example.com", "inst-00004.example.com", "inst-00005.example.com"]
     moves:
       description: How many moves are planned.
       type: int
+      returned: always
+      sample: 0
     data:
       description: MiB that they copy.
       type: int
+      returned: always
+      sample: 0
     says:
       description: All of this as a sentence.
       type: str
+      returned: always
+      sample: "down, drained, n1 wrong, seen in 1 of 2 runs in a row; waits whether it stays so"
 resumed:
   description: Whether RV(plan) is that of an earlier run. It is unchanged, so the role continues its journal.
   type: bool
+  sample: false
   returned: success
 plan:
   description: The moves, as RV(bareon.allocator.group_balance#module:plan). There are none if nothing has to be done.
   type: dict
+  sample: {"score_before": 269.353729760533, "score_after": 269.353729760533, "moves": []}
   returned: success
 next:
   description: When the first waiting group is due, if that is known.
   type: str
+  sample: "2026-03-02T22:00:00Z"
   returned: success
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
+  sample: {"local_disks": 1}
   returned: success
 summary:
   description: What is done for each group, and the moves, as text.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 """

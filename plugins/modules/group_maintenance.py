@@ -68,6 +68,9 @@ notes:
     break while nodes are down; that is the case for which N+1 keeps memory free.
   - Ganeti's C(hroller) treats instances on shared storage as lost with their node, and never lets two primaries with a common secondary
     be down together, even when that has the memory for both.
+seealso:
+  - module: bareon.allocator.group_evacuate
+  - module: bareon.allocator.group_progress
 """
 
 EXAMPLES = r"""
@@ -105,29 +108,40 @@ sets:
       description: The nodes, the master last.
       type: list
       elements: str
+      returned: always
+      sample: ["node-0005.example.com", "node-0007.example.com", "node-0009.example.com"]
     plan:
       description: The moves that empty them first, as a plan of M(bareon.allocator.group_evacuate).
       type: dict
+      returned: always
+      sample: {"score_before": 269.353729760533}
     carried:
       description: >-
         Instances with disks on one node that are copied to another, each with C(instance), C(from), C(to), C(data) and C(commands).
       type: list
       elements: dict
+      returned: always
+      sample: []
     back:
       description: A plan that brings what RV(sets[].plan) moves back when the nodes are up again.
       type: dict
+      returned: always
+      sample: {"score_before": 271.1372225718576}
 left_out:
   description: Nodes that cannot be down even by themselves, each with the C(instance) that prevents it and the reason in C(says).
   type: list
   elements: dict
+  sample: [{"node": "node-0001.example.com", "instance": "inst-00006.example.com", "says": "it has no other node"}]
   returned: success
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 summary:
   description: The sets of nodes with what is moved away and back, as a table to read, and which instances keep nodes out of them.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 """

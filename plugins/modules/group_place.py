@@ -64,6 +64,9 @@ notes:
   - The effects of a failing node are only checked in the group that an instance would go to, and nothing may get worse there.
     A group in trouble keeps no instance out of another group.
   - Groups are ordered by their allocation policy, then groups with exclusive storage before others, then by the cost of the place.
+seealso:
+  - module: bareon.allocator.group_capacity
+  - module: bareon.allocator.group_evacuate
 """
 
 EXAMPLES = r"""
@@ -128,89 +131,123 @@ solutions:
     instance:
       description: Name of the instance.
       type: str
+      returned: always
+      sample: "new"
     groups:
       description: Every group that can take it, best first. The first one counts as chosen when the next instances are placed.
       type: list
       elements: dict
+      returned: always
       contains:
         group:
           description: Name of the group.
           type: str
+          returned: always
+          sample: "group-03"
         alloc_policy:
           description: Its allocation policy.
           type: str
+          returned: always
+          sample: "preferred"
         nodes:
           description: The primary, and the secondary if it needs one.
           type: list
           elements: str
+          returned: always
+          sample: ["node-0010.example.com", "node-0011.example.com"]
         score:
           description: Score after the instance is placed there. Lower is better.
           type: float
+          returned: always
+          sample: 268.9559719857036
         lost:
           description: Possible allocations that are lost, for each size of the policy from the largest. V(null) where places are balanced.
           type: list
           elements: int
+          returned: always
+          sample: []
         free_after:
           description: Internal storage that its nodes have left, in MiB.
           type: int
+          returned: always
+          sample: 5984256
     rejected:
       description: Every group that cannot take it.
       type: list
       elements: dict
+      returned: always
       contains:
         group:
           description: Name of the group.
           type: str
+          returned: always
+          sample: group-01
         reasons:
           description: What prevents it on each node.
           type: list
           elements: dict
+          returned: always
           contains:
             node:
               description: Name of the node. V(null) when it is the group.
               type: str
+              returned: always
+              sample: node-0001.example.com
             limit:
               description: >-
                 One of V(memory), V(disk), V(pool), V(spindles), V(spindle_use), V(redundancy), V(cpus), V(tags), V(rule), V(hardware),
                 V(offline), V(nodes), V(shared_redundancy), V(alloc_policy), V(network), or V(policy_) and the field that the policy does
                 not allow.
               type: str
+              returned: always
+              sample: memory
             short:
               description: What is missing, in MiB, CPUs, spindles or tags in conflict. For policies negative when something is too small.
               type: float
+              returned: always
+              sample: 600.0
             says:
               description: The reason in words, where the limit does not say all.
               type: str
+              returned: always
+              sample: it has no place in the group
 moves:
   description: The moves to make before the instances are created, as C(moves) of RV(bareon.allocator.group_balance#module:plan).
   type: list
   elements: dict
+  sample: []
   returned: with O(make_room=true)
 plan:
   description: The same moves with their stages, as RV(bareon.allocator.group_balance#module:plan), which the role group_moves carries out.
   type: dict
+  sample: {"moves": [], "stages": []}
   returned: with O(make_room=true)
 fewest:
   description: Whether it is proven that no fewer moves make as much room. In large groups not all sets of moves are tried.
   type: bool
+  sample: true
   returned: with O(make_room=true)
 restarts:
   description: Instances that run, and are stopped and started again because they cannot be moved while they run.
   type: list
   elements: str
+  sample: ["ct1"]
   returned: with O(make_room=true)
 unplaced:
   description: Names of the instances that no group can take.
   type: list
   elements: str
+  sample: ["inst-00006.example.com"]
   returned: success
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 summary:
   description: The places as a table to read, and why the other groups cannot take an instance.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 """

@@ -136,15 +136,18 @@ RETURN = r"""
 journal:
   description: The journal's file.
   type: str
+  sample: /srv/journals/3f1c.json
   returned: success
 complete:
   description: Whether nothing is left to do.
   type: bool
+  sample: true
   returned: success
 nodes:
   description: Names of all nodes that take part in the plan.
   type: list
   elements: str
+  sample: ["node-0001.example.com"]
   returned: success
 rounds:
   description: Steps that may be carried out side by side, round after round, until all is done.
@@ -155,43 +158,67 @@ rounds:
     move:
       description: Position of the move in the plan.
       type: int
+      returned: always
+      sample: 2
     step:
       description: Position of the step in the move.
       type: int
+      returned: always
+      sample: 2
     instance:
       description: Name of the instance.
       type: str
+      returned: always
+      sample: inst-00001.example.com
     kind:
       description: What is done, V(migrate), V(failover), V(replace_disks), or another kind that the plan has.
       type: str
+      returned: always
+      sample: migrate
     from:
       description: The nodes before.
       type: list
       elements: str
+      returned: always
+      sample: ["node-0001.example.com"]
     to:
       description: The nodes after.
       type: list
       elements: str
+      returned: always
+      sample: ["node-0002.example.com"]
     node:
       description: The node that the instance, or its mirror, goes to.
       type: str
+      returned: always
+      sample: node-0001.example.com
     online:
       description: Whether the node that is left is up.
       type: bool
+      returned: always
+      sample: true
     command:
       description:
         - Ganeti's command for the step, to read, if the plan has commands. It is made of kind, instance and node, whatever the text of
           the plan says. Nothing runs it.
       type: str
+      returned: always
+      sample: gnt-instance migrate -f inst-00001.example.com
     job:
       description: The job that is already carrying it out, if any.
       type: str
+      returned: always
+      sample: "1234"
     disk:
       description: For a step that moves a disk, the name of the disk. It goes from the storage C(from_storage) to C(to_storage).
       type: str
+      returned: always
+      sample: scsi0
     says:
       description: The step in words.
       type: str
+      returned: always
+      sample: it has no place in the group
 done:
   description: Moves that are done.
   type: list
@@ -201,30 +228,43 @@ done:
     move:
       description: Position of the move in the plan.
       type: int
+      returned: always
+      sample: 2
     instance:
       description: Name of the instance.
       type: str
+      returned: always
+      sample: inst-00001.example.com
     steps:
       description: How many steps the move has.
       type: int
+      returned: always
+      sample: 2
     steps_done:
       description: How many of them are done.
       type: int
+      returned: always
+      sample: 2
     message:
       description: Why the next step failed, if it did.
       type: str
+      returned: always
+      sample: disk is full
 failures:
   description: Moves of which a step failed in this run, with the keys of RV(done).
   type: list
   elements: dict
+  sample: ["inst-00001.example.com: migrate failed: full"]
   returned: success
 remaining:
   description: Moves that are not done, failed ones among them, with the keys of RV(done).
   type: list
   elements: dict
+  sample: []
   returned: success
 summary:
   description: What is done, what failed and what is left, in words.
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
   returned: success
 """

@@ -44,6 +44,9 @@ notes:
     Nodes with the fewest instances come first.
   - A node is on standby if it is offline and has a tag that starts with C(htools:standby:).
   - Room means memory, CPUs and spindle use, as in Ganeti's C(hsqueeze).
+seealso:
+  - module: bareon.allocator.group_capacity
+  - module: bareon.allocator.group_balance
 """
 
 EXAMPLES = r"""
@@ -71,42 +74,51 @@ power_off:
   description: Nodes that can be powered off when RV(plan) is done.
   type: list
   elements: str
+  sample: ["node-0003.example.com"]
   returned: success
 power_on:
   description: Nodes to power on before RV(plan).
   type: list
   elements: str
+  sample: []
   returned: success
 lacking:
   description: Nodes that lack the minimal room even after all standby nodes are powered on.
   type: list
   elements: str
+  sample: ["node-0001.example.com"]
   returned: success
 plan:
   description: The moves, their order and stages, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
+  sample: {"score_before": 269.353729760533, "score_after": 269.353729760533, "moves": []}
   returned: success
 commands_before:
   description: Commands that bring standby nodes back, to run before RV(plan).
   type: list
   elements: str
+  sample: ["gnt-node modify --online=yes node-0003.example.com"]
   returned: success
 commands_after:
   description: Commands that take nodes off and mark them as standby, to run after RV(plan).
   type: list
   elements: str
+  sample: ["gnt-node modify --offline=yes node-0003.example.com"]
   returned: success
 notes:
   description: A sentence on each node that does not answer and is not marked offline, and on each rule that cannot hold.
   type: list
   elements: str
+  sample: ["rule web-apart names instances that are not there"]
   returned: success
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
+  sample: {"local_disks": 1}
   returned: success
 summary:
   description: The nodes to switch off or on, and the moves, as a table to read.
   type: str
+  sample: "still lack the minimal room: node-0001.example.com"
   returned: success
 """

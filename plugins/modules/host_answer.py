@@ -61,6 +61,8 @@ attributes:
       - As the module does, and only with C(poll=0). Ansible takes what it polls for by itself, with facts.
 notes:
   - What C(module_defaults) says of the module is not used.
+seealso:
+  - module: bareon.allocator.pinned_options
 """
 
 EXAMPLES = r"""

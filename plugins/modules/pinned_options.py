@@ -39,6 +39,8 @@ options:
 notes:
   - The options may be secrets, so Ansible does not show the result.
   - An option can use facts on purpose, by C(ansible_facts), or by the name of a fact with C(ansible_).
+seealso:
+  - module: bareon.allocator.host_answer
 """
 
 EXAMPLES = r"""

@@ -251,42 +251,51 @@ providers:
     uuid:
       description: Identity of the provider.
       type: str
+      sample: "ec227bb8-8ea4-5673-8a12-d714b06d3866"
       returned: success
     name:
       description: Its name.
       type: str
+      sample: "r01-h03"
       returned: success
     parent:
       description: UUID of the provider it is part of.
       type: str
+      sample: "94fdd343-0566-5ab9-a7b4-6aaf8e6c68f1"
       returned: success
     generation:
       description: How often it has changed.
       type: int
+      sample: 1
       returned: success
     inventories:
       description: What it has, by class, with all keys.
       type: dict
+      sample: {"PGPU": {"total": 8, "reserved": 0}}
       returned: success
     traits:
       description: What it is like.
       type: list
       elements: str
+      sample: ["CUSTOM_NVLINK"]
       returned: success
     aggregates:
       description: The groups it belongs to.
       type: list
       elements: str
+      sample: ["hall", "rack1"]
       returned: success
     drained:
       description: V(true), or C(reason) and C(until) of the drain.
       type: raw
+      sample: {"reason": "new fan", "until": "2031-02-01T06:00:00Z"}
       returned: if the provider itself is drained
 moved:
   description:
     - The consumers of replaced providers, by UUID, as RV(bareon.allocator.provider_allocation#module:consumers), with what they have now.
   returned: success
   type: dict
+  sample: {"train-1": {"from": "gpu1", "to": "gpu2"}}
   version_added: 1.1.0
 recovered:
   description:
@@ -294,10 +303,12 @@ recovered:
       the change was being committed. RV(ignore:changed) is then true, although this run changed nothing, so that handlers are notified.
   returned: after a change that was in doubt
   type: bool
+  sample: true
 world:
   description: What has become of the world.
   returned: with O(world)
   type: dict
+  sample: {"providers": [], "consumers": []}
 conflict:
   description:
     - Why the change cannot be made.
@@ -306,4 +317,5 @@ conflict:
     - C(generations) has each generation that was expected and that was found.
   returned: failure, when the input is sound
   type: dict
+  sample: {"says": "the groups exclude each other"}
 """

@@ -292,26 +292,32 @@ consumers:
       when it has them, as C(claimed_at) and C(expires_at). Those that have nothing left are not there.
   returned: success
   type: dict
+  sample: {"train-1": {"generation": 1}}
 generations:
   description: The new generations of the providers that were changed, by UUID.
   returned: success
   type: dict
+  sample: {"0310c24e-15a2-5561-a931-2aff721ebc8d": 1}
 names:
   description: The names of the providers that the claim concerns, by UUID.
   returned: success
   type: dict
+  sample: {"0310c24e-15a2-5561-a931-2aff721ebc8d": "r01-h08"}
 candidate:
   description: The number of the candidate that was claimed, from 0.
   returned: with O(candidates)
   type: int
+  sample: 2
 mappings:
   description: By the suffix of each group of the request, the UUIDs of the providers that it was given.
   returned: with O(request)
   type: dict
+  sample: {"": ["gpu1"]}
 alternative:
   description: The number of the request of C(one_of) that was satisfied, from 0.
   returned: with O(request) that has C(one_of)
   type: int
+  sample: 2
 placed:
   description:
     - The requests that are satisfied, each with C(index) (its number in O(requests)), C(consumer) (a UUID), C(name), C(allocations),
@@ -319,10 +325,12 @@ placed:
   returned: with O(requests)
   type: list
   elements: dict
+  sample: ["train-1"]
 aggregate:
   description: The name or the UUID of the aggregate in which all of them are.
   returned: with O(gang) that has C(within)
   type: str
+  sample: rack7
 refused:
   description:
     - Why each of the candidates before that one could not be had.
@@ -332,10 +340,12 @@ refused:
   returned: with O(candidates), O(request) or O(requests)
   type: list
   elements: raw
+  sample: ["train-2"]
 inventories:
   description: The inventories that were changed along, by provider's UUID.
   returned: with O(inventories)
   type: dict
+  sample: {"gpu1": {"PGPU": 8}}
 ended:
   description:
     - The consumers whose O(lease) had ended and that were released because their room was needed, each with C(consumer), its UUID, C(name),
@@ -343,16 +353,19 @@ ended:
   returned: success
   type: list
   elements: dict
+  sample: ["train-1"]
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while
       the change was being committed. RV(ignore:changed) is then true, although this run changed nothing, so that handlers are notified.
   returned: after a change that was in doubt
   type: bool
+  sample: true
 world:
   description: What has become of the world.
   returned: with O(world)
   type: dict
+  sample: {"providers": [], "consumers": []}
 conflict:
   description:
     - Why it cannot be had.

@@ -55,17 +55,21 @@ path:
   description: The file, as an absolute path.
   returned: success
   type: str
+  sample: /srv/backup/ledger.json
 providers:
   description: How many providers it holds.
   returned: success
   type: int
+  sample: 13
 consumers:
   description: How many consumers it holds that have something.
   returned: success
   type: int
+  sample: 15
 audit:
   description: The contradictions in it, as M(bareon.allocator.provider_info) finds them; an empty list where it is in order.
   returned: success
   type: list
   elements: dict
+  sample: []
 """

@@ -181,14 +181,17 @@ candidates:
     allocations:
       description: Amounts by provider and class, as M(bareon.allocator.provider_allocation) takes them.
       type: dict
+      sample: {"e168e0d7-86dc-52ed-8304-4ab1620a6234": {"PGPU": 1}}
       returned: success
     mappings:
       description: The providers of each group, by suffix. Only the group with the empty suffix can have several.
       type: dict
+      sample: {"": ["e168e0d7-86dc-52ed-8304-4ab1620a6234"]}
       returned: success
     score:
       description: The mean share, from 0 to 1, that will be in use of the inventories that the candidate takes from.
       type: float
+      sample: 0.375
       returned: success
   sample:
     - allocations:
@@ -204,20 +207,24 @@ alternatives:
   returned: with O(one_of)
   type: list
   elements: int
+  sample: []
 truncated:
   description: Whether O(budget) or the size of the candidates ended the search, so that there may be more of them.
   returned: success
   type: bool
+  sample: false
 names:
   description: The names of all providers of the candidates, by UUID.
   returned: success
   type: dict
+  sample: {"2356ed08-00b0-50cd-ae36-d005387f6a20": "r01-h07"}
 summaries:
   description:
     - All providers of the trees that candidates take something from, by UUID. Each has C(name), C(parent) and C(root) (both UUIDs),
       C(generation), C(traits), and C(resources), which gives C(capacity) and C(used) for each class.
   returned: with O(summaries=true)
   type: dict
+  sample: {"gpu1": {"PGPU": {"capacity": 8, "used": 2}}}
 why:
   description: Why there are no candidates, or so few.
   returned: with fewer candidates than O(explain_below)
@@ -227,23 +234,28 @@ why:
       description: The reasons, as sentences.
       type: list
       elements: str
+      sample: ["no provider has 1000 PGPU; the most is 8"]
       returned: success
     first:
       description: The first constraint that leaves no provider. Null if every single constraint leaves some.
       type: dict
+      sample: {"where": "group", "group": "", "kind": "room"}
       returned: success
     roots:
       description: How many trees there are, and how many are left after each constraint on roots.
       type: dict
+      sample: {"trees": 10, "constraints": []}
       returned: success
     groups:
       description: For each suffix, how many providers are left after each constraint, and how many trees they are in.
       type: dict
+      sample: {"": {"PGPU": 1000}}
       returned: success
     combination:
       description: How many trees are left as one group after the other is added.
       type: list
       elements: dict
+      sample: [{"group": "", "says": "The group without a suffix has a provider in the same tree", "left": 0}]
       returned: success
     excluding:
       description:
@@ -251,6 +263,7 @@ why:
           constraints that make them do so; it is empty if the amounts do. Null where this is not the reason, or where the reason is not
           known.
       type: dict
+      sample: {"gpu1": 8}
       returned: success
     busy:
       description:
@@ -260,24 +273,29 @@ why:
         - Empty where no provider has what is asked for, and in a database with more than 20,000 providers.
       type: list
       elements: dict
+      sample: ["gpu1"]
       returned: success
     relax:
       description: Single changes to the request each of which would bring more candidates, with the C(place) of the argument.
       type: list
       elements: dict
+      sample: [{"place": "groups.''.resources.PGPU", "says": "with 8 PGPU instead of 1000"}]
       returned: success
     alternatives:
       description: With O(one_of), the same for each of its requests. RV(why.says) speaks of all of them, the rest of RV(why) of the first.
       type: list
       elements: dict
+      sample: []
       returned: with O(one_of)
     largest:
       description: For each amount, the largest piece that is C(free), and the provider that has it.
       type: list
       elements: dict
+      sample: [{"provider": "gpu1", "PGPU": 8}]
       returned: success
 msg:
   description: The reasons, as one text.
   returned: with fewer candidates than O(explain_below)
   type: str
+  sample: no provider has 1000 PGPU
 """

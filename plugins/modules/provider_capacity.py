@@ -58,12 +58,14 @@ count:
   description: How many consumers with this request fit. If RV(exact) is false, at least as many do.
   returned: success
   type: int
+  sample: 38
 exact:
   description:
     - Whether no more fit. It is false if O(budget) or the size of the answer ended the search, with O(can_split), or in the rare case that
       the ways to combine candidates are too many to try.
   returned: success
   type: bool
+  sample: true
 by_root:
   description: One way to place that many, as a number by the name of the root of each tree. Trees without room are left out.
   returned: success

@@ -73,45 +73,56 @@ history:
     consumer:
       description: The UUID of the consumer.
       type: str
+      sample: "037f5c68-ea5d-5e4a-83be-d5e3d6c6b843"
       returned: success
     name:
       description: Its name, or its UUID where it has none.
       type: str
+      sample: "train-r01-h06-0"
       returned: success
     project:
       description: The project that it belonged to.
       type: str
+      sample: "blue"
       returned: success
     user:
       description: The user that it belonged to.
       type: str
+      sample: "user6"
       returned: success
     provider:
       description: The UUID of the provider.
       type: str
+      sample: "b079f6f5-35b6-5376-9ea5-17af2071a569"
       returned: success
     provider_name:
       description: The name of the provider at the end.
       type: str
+      sample: "r01-h06"
       returned: success
     resource_class:
       description: The resource class.
       type: str
+      sample: "PGPU"
       returned: success
     amount:
       description: How much it was.
       type: int
+      sample: 2
       returned: success
     from:
       description: Since when the consumer had this amount, null where an earlier release has written it.
       type: str
+      sample: "2026-11-26T14:35:52Z"
       returned: success
     until:
       description: Until when, null while it still has it.
       type: str
+      sample: "2026-11-26T14:35:54Z"
       returned: success
 truncated:
   description: Whether there are more entries than O(limit).
   returned: success
   type: bool
+  sample: false
 """

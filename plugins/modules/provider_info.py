@@ -101,11 +101,13 @@ providers:
   returned: success
   type: list
   elements: dict
+  sample: [{"name": "gpu1", "inventories": {"PGPU": {"total": 8}}}]
 trees:
   description: The roots, each with C(uuid), C(name) and C(children), which have the same form.
   returned: success
   type: list
   elements: dict
+  sample: [{"uuid": "e168e0d7-86dc-52ed-8304-4ab1620a6234", "name": "r01-h01", "children": []}]
 usages:
   description: For each provider and class, C(capacity), C(used) and C(free).
   returned: success
@@ -120,20 +122,24 @@ totals:
   description: The same for each class, over all providers that are returned.
   returned: success
   type: dict
+  sample: {"DISK_GB": {"capacity": 2000, "used": 0, "free": 2000}}
 allocations:
   description: Amounts by consumer, provider and class, in the form that O(world) takes.
   returned: success
   type: dict
+  sample: {"037f5c68-ea5d-5e4a-83be-d5e3d6c6b843": {"b079f6f5-35b6-5376-9ea5-17af2071a569": {"PGPU": 2, "VCPU": 16}}}
 allocations_by_provider:
   description: The same amounts by provider, consumer and class.
   returned: success
   type: dict
+  sample: {"gpu1": {"train-1": {"PGPU": 2}}}
 consumers:
   description:
     - The consumers by UUID, each with C(name), C(generation), C(project), C(user), C(consumer_type), C(claimed_at) and C(expires_at).
     - A consumer whose lease has ended has nothing, and is not among them.
   returned: success
   type: dict
+  sample: {"train-1": {"project": "red"}}
 claims:
   description:
     - The same allocations in the form that O(bareon.allocator.provider_allocation#module:consumers) takes, to claim them again, for example
@@ -141,18 +147,22 @@ claims:
   returned: success
   type: list
   elements: dict
+  sample: [{"consumer": "train-1", "allocations": {"gpu1": {"PGPU": 2}}}]
 projects:
   description: Amounts by project and class. Consumers without a project are counted under an empty name.
   returned: success
   type: dict
+  sample: {"blue": {"PGPU": 34, "VCPU": 216}}
 users:
   description: The same by user.
   returned: success
   type: dict
+  sample: {"user0": {"PGPU": 6, "VCPU": 48}, "user1": {"PGPU": 8, "VCPU": 16}, "user2": {"PGPU": 6, "VCPU": 48}}
 quotas:
   description: For each project with a quota and each class that it limits, the C(limit) and how much is C(used).
   returned: success
   type: dict
+  sample: {"red": {"PGPU": {"limit": 100, "used": 0}}}
 consumer_types:
   description: For each type of consumer, how many C(consumers) there are, and their amounts by class as C(usages).
   returned: success
@@ -166,20 +176,24 @@ aggregates:
   description: The names of the aggregates that the providers are in, by UUID. An aggregate without a name has its UUID instead.
   returned: success
   type: dict
+  sample: {"10231041-1d4e-504b-9e1d-a2d1662f2c25": "hall", "5a070e3a-1f1b-5c4c-be01-cdfe39668fec": "rack1"}
 custom_traits:
   description: The custom traits that exist.
   returned: success
   type: list
   elements: str
+  sample: ["CUSTOM_NVLINK"]
 custom_classes:
   description: The custom resource classes that exist.
   returned: success
   type: list
   elements: str
+  sample: ["CUSTOM_FPGA"]
 summary:
   description: Inventories and their consumers, as a table to read.
   returned: success
   type: str
+  sample: "1 of 2 instances move in 1 stage, 1000 MiB are copied"
 read_at:
   description: When this was read, by the clock of the database.
   returned: success
@@ -197,17 +211,21 @@ audit:
     kind:
       description: The kind of contradiction.
       type: str
+      sample: over_capacity
       returned: success
     about:
       description: The UUID of the provider or consumer.
       type: str
+      sample: provider
       returned: success
     name:
       description: The name of the provider or consumer, or the UUID of a consumer that has no name.
       type: str
+      sample: gpu1
       returned: success
     says:
       description: The finding, as a sentence.
       type: str
+      sample: it has no place in the group
       returned: success
 """

@@ -67,18 +67,22 @@ project:
   description: The project.
   returned: success
   type: str
+  sample: "red"
 limits:
   description: Its limits now, by class.
   returned: success
   type: dict
+  sample: {"PGPU": 100}
 used:
   description: How much it has of each class that is limited.
   returned: success
   type: dict
+  sample: {"PGPU": 0}
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while
       the change was being committed. RV(ignore:changed) is then true, although this run changed nothing, so that handlers are notified.
   returned: after a change that was in doubt
   type: bool
+  sample: true
 """

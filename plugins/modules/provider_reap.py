@@ -62,14 +62,17 @@ ended:
   returned: success
   type: list
   elements: dict
+  sample: ["train-1"]
 pruned:
   description: How many entries of the history were deleted.
   returned: success
   type: int
+  sample: 0
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while
       the change was being committed. RV(ignore:changed) is then true, although this run changed nothing, so that handlers are notified.
   returned: after a change that was in doubt
   type: bool
+  sample: true
 """

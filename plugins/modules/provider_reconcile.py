@@ -97,15 +97,18 @@ stale:
   returned: success
   type: list
   elements: dict
+  sample: ["train-9"]
 unclaimed:
   description: The entries of O(existing) that have nothing in the ledger, each with C(consumer) and C(project).
   returned: success
   type: list
   elements: dict
+  sample: [{"consumer": "x", "project": null}]
 recovered:
   description:
     - Set where the task found made what it, or an earlier run of the same task, had left in doubt, because the connection was lost while
       the change was being committed. RV(ignore:changed) is then true, although this run changed nothing, so that handlers are notified.
   returned: after a change that was in doubt
   type: bool
+  sample: true
 """

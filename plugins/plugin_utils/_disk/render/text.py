@@ -23,6 +23,8 @@ from .words import idle_words, left_out_words, remarks
 
 MOST_NAME = 28
 """Columns of the longest name that is shown whole."""
+MOST_MOUNT = 14
+"""Columns of the longest mount point that others are aligned with."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ def _columns(lines: Sequence[Line]) -> Columns:
         size=widest(line.size for line in lines),
         share=widest(line.share for line in lines),
         what=widest(cells[0] for cells in filled),
-        mount=widest(cells[1] for cells in filled if cells[2]),
+        mount=min(MOST_MOUNT, widest(cells[1] for cells in filled if cells[2])),
     )
 
 
@@ -219,7 +221,7 @@ def _shown(line: Line, columns: Columns) -> list[str]:
     name = line.name if len(line.name) <= columns.name else line.name[: columns.name - 1] + "…"
     start = f"{name:<{columns.name}} {line.size:>{columns.size}} {line.share:>{columns.share}}  "
     what, mount, rest = (*line.cells, "", "", "")[:3]
-    # Where one long mount point would push all file systems beyond the edge, they follow their mount points.
+    # Where that does not fit, the file system follows its mount point.
     for padded in (f"{mount:<{columns.mount}} {rest}", f"{mount} {rest}"):
         shown = f"{start}{what:<{columns.what}} {padded}".rstrip()
         if len(shown) <= WIDTH:
