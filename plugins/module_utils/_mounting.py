@@ -64,7 +64,10 @@ def carry_out(plan: MountPlan, fstab: t.Optional[str], machine: Machine, write: 
         if _SYSTEMD_RUNS in machine.names(_SYSTEMD):
             machine.change(["systemctl", "daemon-reload"])
     for entry in plan.new:
-        _make_folder(entry.path)
+        try:
+            os.makedirs(entry.path, exist_ok=True)
+        except OSError as error:
+            raise StepFailed(f"cannot make the mount point {entry.path}: {error.strerror}") from error
         _mount(entry, fstab, machine)
     for entry in plan.changed:
         machine.change(["mount", *_by(fstab), "-o", "remount", entry.path])
@@ -99,10 +102,3 @@ def _mount(entry: Entry, fstab: t.Optional[str], machine: Machine) -> None:
         except CommandFailed as complaint:
             raise StepFailed(f"{error}; {complaint}") from error
         machine.change(mounting, patience=LONG_PATIENCE)
-
-
-def _make_folder(path: str) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise StepFailed(f"cannot make the mount point {path}: {error.strerror}") from error

@@ -49,7 +49,10 @@ def plan_boot(layout: Layout, root: str, machine: Machine, processor: str) -> tu
     if tool is None or refusals:
         return BootPlan((), "", legs.esp_place), refusals
     steps, facts = _steps(layout, legs, here, tool, processor)
-    stamp = _stamp(here, {"legs": asdict(legs), "initramfs": tool.program, "processor": processor, **facts})
+    # What the start follows from, as text: tables as the system reads them, kernels, and `more`.
+    more = {"legs": asdict(legs), "initramfs": tool.program, "processor": processor, **facts}
+    tables = {file: _digest(here.read(file)) for file in _READ_AT_START}
+    stamp = json.dumps({"tables": tables, "kernels": kernels(here), **more}, sort_keys=True)
     return BootPlan(() if here.read(STAMP) == stamp else steps, stamp, legs.esp_place), ()
 
 
@@ -93,12 +96,6 @@ def _steps(
         "systemd-boot": words,
         "prepared": says,
     }
-
-
-def _stamp(system: System, more: Mapping[str, t.Any]) -> str:
-    """Return what the start follows from, as text: tables as the system reads them, kernels, and `more`."""
-    tables = {file: _digest(system.read(file)) for file in _READ_AT_START}
-    return json.dumps({"tables": tables, "kernels": kernels(system), **more}, sort_keys=True)
 
 
 def _digest(text: str) -> str:

@@ -252,7 +252,9 @@ class Table(Kind):
                 values[name] = _read(kind, given, (place, self._separator, name), mistakes, self._blank[name])
         for row in self._required:
             if data.get(row.name) is None:
-                self._add_missing(row, data, (place, self._separator, row.name), mistakes)
+                where = (place, self._separator, row.name)
+                others = [str(key)[:LONGEST_SHOWN] for key in data if key not in self._known] if self._others else []
+                mistakes.add(where, f"is missing{suggest(row.name, others)}; must be {row.kind.wanted}")
         return self._made(values)
 
     def json_schema(self) -> Json:
@@ -265,7 +267,9 @@ class Table(Kind):
             if self._alternative:
                 accepted = {"anyOf": [self._alternative, accepted]} if accepted else accepted
             if accepted and not row.required:
-                accepted = _or_null(accepted)
+                # The JSON Schema of a value that may be null, which stands for a key that is not given.
+                null: Json = {"type": "null"}
+                accepted = {"anyOf": [*accepted["anyOf"], null]} if accepted.keys() == {"anyOf"} else {"anyOf": [accepted, null]}
             properties[row.name] = described | accepted | default
         required = [row.name for row in self.rows if row.required]
         closed = {} if self._others else {"additionalProperties": False}
@@ -278,16 +282,6 @@ class Table(Kind):
                 if not hint and len(self.keys) <= _FEW_KEYS:
                     hint = f"; there are {listed(self.keys)}"
                 mistakes.add((place, self._separator, str(key)), f"is not a key of {self.name}{hint}")
-
-    def _add_missing(self, row: Row, data: Mapping[t.Any, t.Any], where: Place, mistakes: Mistakes) -> None:
-        others = [str(key)[:LONGEST_SHOWN] for key in data if key not in self._known] if self._others else []
-        mistakes.add(where, f"is missing{suggest(row.name, others)}; must be {row.kind.wanted}")
-
-
-def _or_null(accepted: Json) -> Json:
-    """Return the JSON Schema of a value that may be null, which stands for a key that is not given."""
-    null: Json = {"type": "null"}
-    return {"anyOf": [*accepted["anyOf"], null]} if accepted.keys() == {"anyOf"} else {"anyOf": [accepted, null]}
 
 
 def _with_dashes(data: Mapping[t.Any, t.Any]) -> Values:

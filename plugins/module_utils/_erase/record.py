@@ -78,7 +78,10 @@ class Records:
         """Return the progress of a disk; None for none, and for what is not of this disk or not as it is written here."""
         try:
             with open(self._path(disk, serial), encoding="utf-8") as file:
-                progress = _parse(json.loads(file.read(_MOST_BYTES)))
+                data = json.loads(file.read(_MOST_BYTES))
+                record = Record(**{name: _of_kind(name, value) for name, value in data["record"].items()})
+                samples = {int(start): str(digest) for start, digest in data["samples"].items()}
+                progress = Progress(record, _whole(data["position"]), data["commanded"] is True, samples, str(data["untouched"]))
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
         same = (progress.record.serial, progress.record.size) == (serial, size)
@@ -97,12 +100,6 @@ class Records:
         name = _FORBIDDEN.sub("_", disk.rsplit("/", 1)[-1])
         digest = hashlib.blake2b(f"{disk}\0{serial}".encode("utf-8", "surrogateescape"), digest_size=_NAME_DIGEST_BYTES).hexdigest()
         return f"{self.folder}/{name}-{digest}.json"
-
-
-def _parse(data: t.Any) -> Progress:
-    record = Record(**{name: _of_kind(name, value) for name, value in data["record"].items()})
-    samples = {int(start): str(digest) for start, digest in data["samples"].items()}
-    return Progress(record, _whole(data["position"]), data["commanded"] is True, samples, str(data["untouched"]))
 
 
 def _of_kind(name: str, value: t.Any) -> t.Any:

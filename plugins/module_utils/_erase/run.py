@@ -95,7 +95,11 @@ def run(request: Request, place: Workplace, announce: Callable[[str], None]) -> 
             step.run(place.machine)
             closed.append(step)
         for target in foreseen.plan.targets:
-            _forget_partitions(place.machine, target)
+            # Have the kernel forget the partitions: a disk is only opened while none is in use, and none must be
+            # mounted while it is erased.
+            node = target.found.node
+            place.machine.change(["kpartx", "-d", node] if target.disk.multipath else ["partx", "--delete", node], accepted=(0, 1))
+            place.machine.settle()
     except StepFailed as error:
         return _result(foreseen, closed, (), f"Nothing was erased: {error}")
     with concurrent.futures.ThreadPoolExecutor(len(foreseen.plan.targets)) as pool:
@@ -110,13 +114,6 @@ def _erased(place: Workplace, target: Target) -> t.Union[Record, str]:
         return erase(place, target)
     except StepFailed as error:
         return f"{target.found.words}: {error}"
-
-
-def _forget_partitions(machine: Machine, target: Target) -> None:
-    """Have the kernel forget the partitions: a disk is only opened while none is in use, and none must be mounted while it is erased."""
-    node = target.found.node
-    machine.change(["kpartx", "-d", node] if target.disk.multipath else ["partx", "--delete", node], accepted=(0, 1))
-    machine.settle()
 
 
 def _refused(foreseen: Foreseen, request: Request) -> str:

@@ -22,7 +22,8 @@ _DIGEST_BYTES = 16
 def take(medium: Medium) -> dict[int, str]:
     """Return digests of samples, evenly over the disk with both of its ends, by where they begin; raises OSError."""
     found = {}
-    for start in _places(medium.size):
+    last = (medium.size - SAMPLE) // SAMPLE * SAMPLE
+    for start in sorted({0, max(0, last), *spread(medium.size, _SAMPLES)}):
         content = medium.read(start, SAMPLE)
         if content != content[:1] * len(content):
             found[start] = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
@@ -33,8 +34,3 @@ def survivors(before: Mapping[int, str], medium: Medium) -> tuple[int, ...]:
     """Return where samples are as they were; raises OSError."""
     after = take(medium)
     return tuple(start for start, digest in before.items() if after.get(start) == digest)
-
-
-def _places(size: int) -> list[int]:
-    last = (size - SAMPLE) // SAMPLE * SAMPLE
-    return sorted({0, max(0, last), *spread(size, _SAMPLES)})

@@ -64,7 +64,8 @@ def ways_of(host: Host, disk: Disk) -> tuple[Way, ...]:
     found: list[Way] = []
     if not disk.multipath:
         found += _READERS.get(str(disk.transport), _of_none)(host, node)
-    if _can_discard(host, disk.device.name):
+    most = host.read(f"/sys/class/block/{disk.device.name}/queue/discard_max_bytes") or "0"
+    if most.isdigit() and int(most) > 0:
         found.append(Way(DISCARD, CLEAR, "discard of all blocks"))
     return (*found, Way(ZERO, CLEAR, "zeros on all blocks"))
 
@@ -174,11 +175,6 @@ def _of_scsi(host: Host, node: str) -> Iterator[Way]:
         said = _said(host, ["sg_opcodes", f"--opcode=0x48,{number}", node])
         if "supported [" in said:
             yield Way(method, PURGE, f"SCSI sanitize, {name}", ("sg_sanitize", *words, "--quick", node))
-
-
-def _can_discard(host: Host, name: str) -> bool:
-    most = host.read(f"/sys/class/block/{name}/queue/discard_max_bytes") or "0"
-    return most.isdigit() and int(most) > 0
 
 
 _READERS: dict[str, Callable[[Host, str], Iterator[Way]]] = {

@@ -95,7 +95,7 @@ def describe_disk(tree: Tree, disk: Disk) -> Facts:
         "transport": disk.transport,
         "hctl": identity.scsi_address(disk.source.row.get("devpath")),
         **_describe_maker(disk.source),
-        **_describe_size(device),
+        **{"size": device.size // MIB, "size_bytes": device.size},
         "logical_block": device.logical_block,
         "physical_block": int(device.row.get("phy-sec") or device.logical_block),
         "optimal_io": int(device.row.get("opt-io") or 0),
@@ -147,10 +147,6 @@ def _describe_maker(device: Device) -> Facts:
         "wwn": row.get("wwn"),
         "firmware_revision": row.get("rev"),
     }
-
-
-def _describe_size(device: Device) -> Facts:
-    return {"size": device.size // MIB, "size_bytes": device.size}
 
 
 def _describe_flags(device: Device, disk: Disk) -> Facts:

@@ -111,14 +111,10 @@ def parse_rows(text: str) -> Rows:
 
 def _row(node: Mapping[str, t.Any]) -> Row:
     row: Row = {column: _value(column, value) for column, value in node.items() if column not in {"children", "mountpoint", "mountpoints"}}
-    row["mountpoints"] = _mountpoints(node)
+    found = [*(node.get("mountpoints") or []), node.get("mountpoint")]
+    row["mountpoints"] = tuple(dict.fromkeys(place for place in map(as_text, found) if place))
     row["parents"] = ()
     return row
-
-
-def _mountpoints(node: Mapping[str, t.Any]) -> tuple[str, ...]:
-    found = [*(node.get("mountpoints") or []), node.get("mountpoint")]
-    return tuple(dict.fromkeys(place for place in map(as_text, found) if place))
 
 
 def _value(column: str, value: t.Any) -> t.Any:

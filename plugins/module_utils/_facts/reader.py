@@ -103,19 +103,18 @@ def read_remains(host: Host, tree: Tree, places: Mapping[str, Sequence[int]]) ->
         remains = (
             find_remains(host, str(device.dev), device.size, places=places.get(device.name, ())) if _seems_empty(tree, device) else None
         )
-        half = _has_half_a_table(tree, device)
+        # Whether nothing is known about a whole disk but parts of a GPT; one protective entry counts as a table of
+        # its own kind.
+        types = {signature.type for signature in device.signatures}
+        protective = device.table is None or (
+            device.table.type == "dos" and {part.type for part in device.table.partitions} == {_PROTECTIVE}
+        )
+        running = any(child.running for child in tree.children(device.name))
+        half = bool(types) and types <= _PARTS_OF_GPT and protective and not running and device.partition is None and not device.mountpoints
         there = places.get(device.name, ())
         begun = begun_table(host, str(device.dev), device.size, device.logical_block, there) if half else None
         changed.append(replace(device, openers=found, remains=remains, begun=begun))
     return tree.with_devices(changed)
-
-
-def _has_half_a_table(tree: Tree, device: Device) -> bool:
-    """Return whether nothing is known about a whole disk but parts of a GPT; one protective entry counts as a table of its own kind."""
-    types = {signature.type for signature in device.signatures}
-    protective = device.table is None or (device.table.type == "dos" and {part.type for part in device.table.partitions} == {_PROTECTIVE})
-    running = any(child.running for child in tree.children(device.name))
-    return bool(types) and types <= _PARTS_OF_GPT and protective and not running and device.partition is None and not device.mountpoints
 
 
 def _seems_empty(tree: Tree, device: Device) -> bool:
@@ -173,12 +172,8 @@ def _read_table(host: Host, tree: Tree, disk: Device, notes: Notes) -> Tree:
             notes.append(f"{disk.dev}: the output of sfdisk cannot be used ({error!r})")
     elif outcome is not None and signatures.has_no_table(outcome.stderr):
         return tree.with_devices([replace(disk, table=None, row={**disk.row, "pttype": None})])
-    return _with_known_table(host, tree, disk)
-
-
-def _with_known_table(host: Host, tree: Tree, disk: Device) -> Tree:
-    """Return the tree with the table that blkid finds on a disk, or udev knows; its partitions are the kernel's."""
-    said = signatures.parse_probe(_output(host.run(signatures.probe_command(t.cast(str, disk.dev)))) or "")
+    # The tree with the table that blkid finds on a disk, or udev knows; its partitions are the kernel's.
+    said = signatures.parse_probe(_output(host.run(signatures.probe_command(disk.dev))) or "")
     kind, uuid = said.get("PTTYPE") or disk.row.get("pttype"), said.get("PTUUID") or disk.row.get("ptuuid")
     partitions = [_probed_partition(host, child) for child in tree.children(disk.name) if child.partition is not None]
     if kind is None and not partitions:
@@ -282,14 +277,10 @@ def _read_signatures(host: Host, tree: Tree, device: Device, known: Mapping[str,
         outcome = host.run(signatures.probe_command(disk.dev, device.partition.start, device.partition.size))
         # blkid's code is 2 when there is nothing, and as well when it cannot look
         if outcome is not None and (outcome.code == 0 or (outcome.code == 2 and tree.devices[disk.name].read)):
-            return _with_signatures(device, _probed_signatures(outcome.stdout))
+            said = signatures.parse_probe(outcome.stdout)
+            return _with_signatures(device, ((Signature(said["TYPE"], said.get("UUID"), said.get("LABEL")),) if "TYPE" in said else ()))
     there = device.filesystem
     return replace(device, signatures=(Signature(there.type, there.uuid, there.label),) if there is not None else ())
-
-
-def _probed_signatures(text: str) -> tuple[Signature, ...]:
-    said = signatures.parse_probe(text)
-    return (Signature(said["TYPE"], said.get("UUID"), said.get("LABEL")),) if "TYPE" in said else ()
 
 
 def _with_signatures(device: Device, found: tuple[Signature, ...]) -> Device:

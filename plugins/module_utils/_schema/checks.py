@@ -29,7 +29,17 @@ def check_layout(layout: Layout) -> Iterator[Found]:
         yield from _check_disk(disk)
     yield from _check_names(layout)
     yield from _check_references(layout)
-    yield from _check_uses(layout)
+    # Every device carries one thing only.
+    uses = [(f"{array.place}.devices", device) for array in layout.arrays for device in (*array.members, *array.spares)]
+    uses += [(f"{container.place}.device", container.below) for container in layout.containers]
+    uses += [(f"{group.place}.pvnames", volume.device) for group in layout.groups for volume in group.physical]
+    uses += [(f"{filesystem.place}.device", device) for filesystem in layout.filesystems for device in filesystem.devices]
+    uses += [(_place_in(zpool, device), device) for zpool in layout.zpools for device in zpool.devices]
+    first: dict[str, str] = {}
+    for place, device in uses:
+        if device in first:
+            yield place, f"{device} is already used by {first[device]}"
+        first.setdefault(device, place)
     yield from check_caches(layout.groups, layout.pools, layout.volumes, layout.caches)
     yield from _check_mounts(layout)
 
@@ -105,20 +115,6 @@ def _place_in(zpool: DesiredZpool, device: str) -> str:
 def _has_to_be(layout: Layout, place: str, device: str, what: str, *kinds: type) -> Iterator[Found]:
     if not isinstance(layout.thing(device), kinds):
         yield place, f"{device} is not {what} of the schema"
-
-
-def _check_uses(layout: Layout) -> Iterator[Found]:
-    """Every device carries one thing only."""
-    uses = [(f"{array.place}.devices", device) for array in layout.arrays for device in (*array.members, *array.spares)]
-    uses += [(f"{container.place}.device", container.below) for container in layout.containers]
-    uses += [(f"{group.place}.pvnames", volume.device) for group in layout.groups for volume in group.physical]
-    uses += [(f"{filesystem.place}.device", device) for filesystem in layout.filesystems for device in filesystem.devices]
-    uses += [(_place_in(zpool, device), device) for zpool in layout.zpools for device in zpool.devices]
-    first: dict[str, str] = {}
-    for place, device in uses:
-        if device in first:
-            yield place, f"{device} is already used by {first[device]}"
-        first.setdefault(device, place)
 
 
 def _check_mounts(layout: Layout) -> Iterator[Found]:

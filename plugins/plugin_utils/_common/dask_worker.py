@@ -39,7 +39,19 @@ def call(archive: bytes, name: str, job: bytes) -> str:
     worker = distributed.get_worker()
     # Threads of a worker share its modules.
     with worker.__dict__.setdefault("bareon_allocator_lock", threading.Lock()):
-        _make_importable(os.path.join(worker.local_directory, name), archive)
+        # Put code at the front of where modules are found; forget any other version that was loaded, installed ones
+        # too.
+        folder = os.path.join(worker.local_directory, name)
+        if not os.path.isdir(folder):
+            new = f"{folder}.{uuid.uuid4().hex}"
+            with zipfile.ZipFile(io.BytesIO(archive)) as files:
+                files.extractall(new)
+            os.rename(new, folder)
+        if folder not in sys.path:
+            sys.path[:] = [folder, *(entry for entry in sys.path if not os.path.basename(entry).startswith(UNPACKED))]
+            for loaded in [loaded for loaded in sys.modules if loaded == _OURS or loaded.startswith(f"{_OURS}.bareon")]:
+                del sys.modules[loaded]
+            importlib.invalidate_caches()
         try:
             function, arguments, named = cloudpickle.loads(job)
             importlib.import_module(f"{_COMMON}.libraries").refuse_missing("")
@@ -50,17 +62,3 @@ def call(archive: bytes, name: str, job: bytes) -> str:
         return json.dumps(["returned", answers.written(function, function(*arguments, **named))])
     except Exception as error:
         return json.dumps(["raised", answers.written_error(error)])
-
-
-def _make_importable(folder: str, archive: bytes) -> None:
-    """Put code at the front of where modules are found; forget any other version that was loaded, installed ones too."""
-    if not os.path.isdir(folder):
-        new = f"{folder}.{uuid.uuid4().hex}"
-        with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            files.extractall(new)
-        os.rename(new, folder)
-    if folder not in sys.path:
-        sys.path[:] = [folder, *(entry for entry in sys.path if not os.path.basename(entry).startswith(UNPACKED))]
-        for loaded in [loaded for loaded in sys.modules if loaded == _OURS or loaded.startswith(f"{_OURS}.bareon")]:
-            del sys.modules[loaded]
-        importlib.invalidate_caches()

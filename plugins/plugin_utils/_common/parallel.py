@@ -105,7 +105,14 @@ def solve_each(
     clock = _Clock(resources.seconds)
     processes = min(resources.workers or _cores(), len(tasks))
     if processes <= 1 and not resources.scheduler:
-        return _solve_here(job, tasks, clock, progress)
+        solved: dict[str, Solved[Result]] = {}
+        for number, (name, task) in enumerate(tasks.items()):
+            progress(Progress(tuple(solved), (name,), len(tasks), clock.passed()))
+            begun = clock.passed()
+            result = None if clock.over() else job(task, clock.share(len(tasks) - number, 1))
+            solved[name] = Solved(result, clock.passed() - begun)
+        progress(Progress(tuple(solved), (), len(tasks), clock.passed()))
+        return solved
     with executor(resources.scheduler, processes) as (pool, workers):
         return _Round(job, tasks, workers, clock, progress).solve(pool)
 
@@ -177,19 +184,6 @@ class _Clock:
         """Return the seconds after which jobs that run are given up."""
         left = self.left()
         return None if left is None or self._seconds is None else left + max(_LEAST_GRACE, _GRACE * self._seconds)
-
-
-def _solve_here(
-    job: Job[Task, Result], tasks: Mapping[str, Task], clock: _Clock, report: Callable[[Progress], None]
-) -> dict[str, Solved[Result]]:
-    solved: dict[str, Solved[Result]] = {}
-    for number, (name, task) in enumerate(tasks.items()):
-        report(Progress(tuple(solved), (name,), len(tasks), clock.passed()))
-        begun = clock.passed()
-        result = None if clock.over() else job(task, clock.share(len(tasks) - number, 1))
-        solved[name] = Solved(result, clock.passed() - begun)
-    report(Progress(tuple(solved), (), len(tasks), clock.passed()))
-    return solved
 
 
 class _Round(t.Generic[Task, Result]):

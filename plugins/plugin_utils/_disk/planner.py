@@ -184,7 +184,12 @@ class Planner:
             except (InputError, NoSolution) as error:
                 failures[host] = error
             except Exception as error:  # pylint: disable=broad-exception-caught
-                failures[host] = _fault(error)
+                # A fault of the planner itself as what is wrong with one machine: others of its fleet have plans all
+                # the same.
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                where = f"{Path(place.filename).name}:{place.lineno}"
+                says = f"cannot be planned because of a fault of the planner ({type(error).__name__} in {where}: {error}); please report it"
+                failures[host] = InputError([Mistake("", says)])
         return Fleet(plans, failures)
 
     def _solved(self, hardware: Hardware, schema: Schema) -> _Solved | _Unsolved:
@@ -215,14 +220,6 @@ class Planner:
         constraints = [*error.conflict["constraints"], {"name": "reserve", "says": says}]
         remedies = [*error.conflict["remedies"], "reserve less"]
         return NoSolution(f"{error}; {says}", {**error.conflict, "constraints": constraints, "remedies": remedies})
-
-
-def _fault(error: Exception) -> InputError:
-    """Return a fault of the planner itself as what is wrong with one machine: others of its fleet have plans all the same."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name}:{place.lineno}"
-    says = f"cannot be planned because of a fault of the planner ({type(error).__name__} in {where}: {error}); please report it"
-    return InputError([Mistake("", says)])
 
 
 def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:

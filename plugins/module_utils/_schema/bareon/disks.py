@@ -206,7 +206,9 @@ def lay_out_disk(disk: FoundDisk, arrays: Sequence[Array], mistakes: Mistakes) -
     begins = [gpt.HEAD + LOADER + sum(sizes[:position]) for position in range(len(sizes))]
     spaces = _space_names(volumes, arrays)
     there = [_existing(disk, volume, begin, size, mistakes) for volume, begin, size in zip(volumes, begins, sizes)]
-    numbers = _numbers([0, *(int(facts.get("number") or 0) for facts in there)])
+    kept = [0, *(int(facts.get("number") or 0) for facts in there)]
+    free = itertools.filterfalse(set(kept).__contains__, itertools.count(1))
+    numbers = [number or next(free) for number in kept]
     pieces = [Piece(None, _LOADER_NAME, numbers[0], gpt.HEAD, LOADER, gpt.partition_node(device, numbers[0]), gpt.BIOS_BOOT, "", False)]
     for volume, space, number, begin, size, facts in zip(volumes, spaces, numbers[1:], begins, sizes, there):
         own = gpt.partition_node(device, number)
@@ -257,11 +259,6 @@ def _space_names(volumes: Sequence[Volume], arrays: Sequence[Array]) -> list[str
         same = sum(name == wanted or name.startswith(f"{wanted[: gpt.LONGEST_NAME - 3]}-") for name in names)
         names.append(wanted if wanted not in names else f"{wanted[: gpt.LONGEST_NAME - 3]}-{same + 1}")
     return names
-
-
-def _numbers(kept: Sequence[int]) -> list[int]:
-    free = itertools.filterfalse(set(kept).__contains__, itertools.count(1))
-    return [number or next(free) for number in kept]
 
 
 def _type_guid(volume: Volume) -> str:

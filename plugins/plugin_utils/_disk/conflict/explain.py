@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ....module_utils._data.units import format_mib
 from ....module_utils._data.words import listed
 from ....module_utils._storage import lvm
-from ..problem.model import BootPartition, Demand, Kind, Pool, Problem
+from ..problem.model import Demand, Kind, Pool, Problem
 from .contradiction import minimal_conflict, needed_restrictions
 from .least import Change, least_to_give_up, least_to_grow, least_to_lower
 from .remedies import Remedy
@@ -131,7 +131,10 @@ def _message(problem: Problem, name: str) -> str:
             return _pool_message(problem, pool, kind)
     for boot_partition in problem.boot_partitions:
         if boot_partition.name == subject:
-            return _boot_partition_message(boot_partition, kind)
+            least = max((size for _area, size in boot_partition.sizes), default=0)
+            if kind == "boot":
+                return f"every disk that boots needs its own {boot_partition.name}"
+            return f"{boot_partition.name} needs {least} MiB on every disk that boots"
     demand = next(demand for demand in problem.demands if demand.name == subject and demand.space is not None)
     return _legs_message(problem, demand) if kind == "legs" else _demand_message(demand, kind)
 
@@ -169,13 +172,6 @@ def _pool_message(problem: Problem, pool: Pool, kind: str) -> str:
         "min": f"the vg {pool.name} needs at least {pool.lo} MiB",
         "max": f"the vg {pool.name} may have {pool.hi} MiB at most",
     }[kind]
-
-
-def _boot_partition_message(boot_partition: BootPartition, kind: str) -> str:
-    least = max((size for _area, size in boot_partition.sizes), default=0)
-    if kind == "boot":
-        return f"every disk that boots needs its own {boot_partition.name}"
-    return f"{boot_partition.name} needs {least} MiB on every disk that boots"
 
 
 def _demand_message(demand: Demand, kind: str) -> str:

@@ -28,7 +28,11 @@ class Sums:
         """Of every row the MiB in which it can be given up."""
         self._rows_on: dict[tuple[int, ...], int] = {}
         """Rows as bits by the areas that they may use, for many have the same."""
-        self._add_whole_demands()
+        for demand in self.problem.demands:
+            if demand.kind is Kind.VOLUME or demand.space is None or demand.low <= 0 or demand.pool is not None:
+                continue
+            names = (f"min:{demand.name}", f"legs:{demand.name}") if demand.kind is Kind.LEGS else (f"min:{demand.name}",)
+            self._add(names, demand.low * demand.legs, demand.legs, demand.areas)
         self._add_volumes()
         self.room = self._rooms()
         owners = [0] * len(problem.areas)
@@ -42,13 +46,6 @@ class Sums:
         self.rooms = [0] * len(self.kinds)
         for area, kind in enumerate(self.kind_of):
             self.rooms[kind] += self.room[area]
-
-    def _add_whole_demands(self) -> None:
-        for demand in self.problem.demands:
-            if demand.kind is Kind.VOLUME or demand.space is None or demand.low <= 0 or demand.pool is not None:
-                continue
-            names = (f"min:{demand.name}", f"legs:{demand.name}") if demand.kind is Kind.LEGS else (f"min:{demand.name}",)
-            self._add(names, demand.low * demand.legs, demand.legs, demand.areas)
 
     def _add_volumes(self) -> None:
         for pool in self.problem.pools:

@@ -31,7 +31,15 @@ def compare_zpools(schema: Plain, facts: Plain) -> Iterator[Finding]:
             continue
         if there["health"] not in zfs.WHOLE:
             yield Finding(pool["name"], State.DIFFERS, f"the ZFS pool is {there['health']}")
-        yield from _parts(pool, there)
+        counted = Counter(vdev["part"] for vdev in there["vdevs"])
+        for part, key in _PARTS.items():
+            # A stripe is each device for itself.
+            entries = pool.get(key) or ()
+            wanted = sum(len(one["devices"]) if isinstance(one, Mapping) and one["type"] == zfs.Vdev.STRIPE else 1 for one in entries)
+            if counted[part] != wanted:
+                yield Finding(
+                    pool["name"], State.DIFFERS, f"the ZFS pool has {counted[part] or 'no'} {key}, in the plan {wanted or 'none'}"
+                )
         datasets = {dataset["name"]: dataset for dataset in there["datasets"]}
         for dataset in ({**pool, "name": "", "mount": pool.get("mount") or NOT_MOUNTED}, *(pool.get("datasets") or ())):
             name = f"{pool['name']}/{dataset['name']}" if dataset["name"] else pool["name"]
@@ -39,16 +47,6 @@ def compare_zpools(schema: Plain, facts: Plain) -> Iterator[Finding]:
                 yield from _properties(name, dataset, datasets[name])
             else:
                 yield Finding(name, State.DIFFERS, "the dataset is not there")
-
-
-def _parts(pool: Plain, there: Plain) -> Iterator[Finding]:
-    counted = Counter(vdev["part"] for vdev in there["vdevs"])
-    for part, key in _PARTS.items():
-        # A stripe is each device for itself.
-        entries = pool.get(key) or ()
-        wanted = sum(len(one["devices"]) if isinstance(one, Mapping) and one["type"] == zfs.Vdev.STRIPE else 1 for one in entries)
-        if counted[part] != wanted:
-            yield Finding(pool["name"], State.DIFFERS, f"the ZFS pool has {counted[part] or 'no'} {key}, in the plan {wanted or 'none'}")
 
 
 def _properties(name: str, dataset: Plain, there: Plain) -> Iterator[Finding]:

@@ -115,7 +115,15 @@ class Exchange:
         for place in ranks:
             self._choose_steps(place)
         self._hold_together(search.bounds)
-        self._tell_apart()
+        # Let of demands that are alike the first be no poorer, for the program need not try both ways.
+        alike: dict[object, int] = {}
+        for at, steps in self._steps.items():
+            kind = (self._search.bounds.kind(at), tuple((units, number) for _column, units, number in steps))
+            before = alike.get(kind)
+            alike[kind] = at
+            if before is not None and len(steps) > 1:
+                terms = [(column, float(number)) for column, _units, number in self._steps[before]]
+                self._program.row([*terms, *((column, -float(number)) for column, _units, number in steps)], low=0.0)
         for prices in search.prices:
             self._price(prices)
 
@@ -246,17 +254,6 @@ class Exchange:
         used = np.flatnonzero(factors)
         self._program.rows(np.zeros(len(used), dtype=np.int64), columns[used], factors[used], [high])
 
-    def _tell_apart(self) -> None:
-        """Let of demands that are alike the first be no poorer, for the program need not try both ways."""
-        alike: dict[object, int] = {}
-        for at, steps in self._steps.items():
-            kind = (self._search.bounds.kind(at), tuple((units, number) for _column, units, number in steps))
-            before = alike.get(kind)
-            alike[kind] = at
-            if before is not None and len(steps) > 1:
-                terms = [(column, float(number)) for column, _units, number in self._steps[before]]
-                self._program.row([*terms, *((column, -float(number)) for column, _units, number in steps)], low=0.0)
-
     def at_best(self) -> list[int]:
         """Return the units when everybody is as high as each could be."""
         units = list(self._fixed)
@@ -273,7 +270,12 @@ class Exchange:
         problem = self._problem
         on_area, on_pool = [0.0] * len(problem.areas), [0.0] * len(problem.pools)
         for place in self._ranks:
-            rows = self._savings(place)
+            # MiB by weight between every height and the next, and how many may be below by choice.
+            best = [self._steps[at][0][2] if self._steps[at] else 0 for at in place.demands]
+            rows = [
+                (place.heights[number + 1] - place.heights[number], max(0, most - sum(own <= number for own in best)))
+                for number, most in enumerate(place.below)
+            ]
             saved: dict[tuple[tuple[int, float], ...], float] = {}
             for area, demands in enumerate(self._demands_by_area(place)):
                 there = tuple(demands)
@@ -289,14 +291,6 @@ class Exchange:
             for pool, more in zip(problem.pools, on_pool, strict=True)
         ]
         return replace(problem, areas=tuple(areas), pools=tuple(pools))
-
-    def _savings(self, place: Rank) -> list[tuple[float, int]]:
-        """Return MiB by weight between every height and the next, and how many may be below by choice."""
-        best = [self._steps[at][0][2] if self._steps[at] else 0 for at in place.demands]
-        return [
-            (place.heights[number + 1] - place.heights[number], max(0, most - sum(own <= number for own in best)))
-            for number, most in enumerate(place.below)
-        ]
 
     def _demands_by_area(self, place: Rank) -> list[list[tuple[int, float]]]:
         """Return by area the demands that may take room there, and MiB by level."""

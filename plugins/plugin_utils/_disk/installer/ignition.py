@@ -121,7 +121,13 @@ def _array(array: DesiredArray, nodes: dict[str, str], losses: Losses) -> Json:
 def _container(container: DesiredContainer, nodes: dict[str, str], losses: Losses, key_file: str | None, tpm2: bool) -> Json:
     if container.keep_data:
         losses.refuse(container.space, "its data must be kept, and Ignition would need the key that opens it now")
-    clevis = _clevis(container, losses, tpm2)
+    # The Clevis methods that open a container in addition to a key; any one is enough.
+    servers = [{"url": method.url, "thumbprint": method.thumbprint} for method in container.unlock if method.kind == TANG]
+    sealed = [method for method in container.unlock if method.kind == TPM2 and not method.pin]
+    for method in sealed:
+        if method.pcrs:
+            losses.note(f"{container.space}: Ignition binds to the TPM whatever its registers are, not to {method.words}")
+    clevis = {**({"tpm2": True} if tpm2 or sealed else {}), **({"tang": servers} if servers else {})}
     if key_file is None and not clevis:
         losses.note(f"{container.space}: without key_file or tpm2 Ignition keeps the key of LUKS in the root file system")
     return {
@@ -131,16 +137,6 @@ def _container(container: DesiredContainer, nodes: dict[str, str], losses: Losse
         **({"keyFile": {"source": key_file}} if key_file is not None else {}),
         **({"clevis": clevis} if clevis else {}),
     }
-
-
-def _clevis(container: DesiredContainer, losses: Losses, tpm2: bool) -> Json:
-    """Return the Clevis methods that open a container in addition to a key; any one is enough."""
-    servers = [{"url": method.url, "thumbprint": method.thumbprint} for method in container.unlock if method.kind == TANG]
-    sealed = [method for method in container.unlock if method.kind == TPM2 and not method.pin]
-    for method in sealed:
-        if method.pcrs:
-            losses.note(f"{container.space}: Ignition binds to the TPM whatever its registers are, not to {method.words}")
-    return {**({"tpm2": True} if tpm2 or sealed else {}), **({"tang": servers} if servers else {})}
 
 
 def _filesystem(filesystem: DesiredFilesystem, layout: Layout, nodes: dict[str, str], losses: Losses) -> list[Json]:

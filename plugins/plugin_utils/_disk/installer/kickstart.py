@@ -168,7 +168,12 @@ class _Writer:
         user = self._layout.lies_on(carrier.device)
         options: list[str] = []
         if isinstance(user, DesiredContainer):
-            options += self._encryption(user)
+            if self._passphrase is None:
+                self._losses.note(f"{user.space}: without a passphrase Anaconda asks for one")
+            if self._version in _LUKS1_ONLY:
+                self._losses.note(f"{user.space}: {self._version} makes LUKS1, which leaves 14 MiB more than LUKS2")
+            version = [] if self._version in _LUKS1_ONLY else ["--luks-version=luks2"]
+            options += ["--encrypted", *version, *([f"--passphrase={self._passphrase}"] if self._passphrase is not None else [])]
             inner = self._layout.lies_on(user.device)
             name = self._name_of(inner, user.device)
         else:
@@ -187,14 +192,6 @@ class _Writer:
         self._names[device] = f"{kind}.{next(self._count)}"
         return self._names[device]
 
-    def _encryption(self, container: DesiredContainer) -> list[str]:
-        if self._passphrase is None:
-            self._losses.note(f"{container.space}: without a passphrase Anaconda asks for one")
-        if self._version in _LUKS1_ONLY:
-            self._losses.note(f"{container.space}: {self._version} makes LUKS1, which leaves 14 MiB more than LUKS2")
-        version = [] if self._version in _LUKS1_ONLY else ["--luks-version=luks2"]
-        return ["--encrypted", *version, *([f"--passphrase={self._passphrase}"] if self._passphrase is not None else [])]
-
     def _filesystem(self, carrier: Thing, filesystem: DesiredFilesystem, options: list[str]) -> tuple[str, list[str]] | None:
         if filesystem.type not in _FILESYSTEMS or (filesystem.type == "btrfs" and self._version not in _BTRFS):
             self._losses.lose(filesystem.space, f"Anaconda of {self._version} cannot make {filesystem.type}")
@@ -203,7 +200,18 @@ class _Writer:
             self._losses.lose(filesystem.space, _without_mount(carrier, filesystem))
             return None
         if filesystem.type == "btrfs":
-            return self._btrfs_member(carrier, filesystem, options)
+            if isinstance(carrier, DesiredVolume):
+                self._losses.lose(filesystem.space, "Kickstart cannot make Btrfs on a logical volume")
+                return None
+            options_of_mounts = dict.fromkeys(
+                [mount_words(filesystem), *(subvolume_words(filesystem, one) for one in filesystem.subvolumes)]
+            )
+            for what, words in (*(("mount options", words) for words in options_of_mounts), ("options of mkfs", make_words(filesystem))):
+                if words:
+                    self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, such as {words}")
+            name = f"btrfs.{next(self._count)}"
+            self._btrfs.setdefault(filesystem, []).append(name)
+            return name, options
         esp = self._is_esp(carrier)
         if esp and mount_words(filesystem):
             self._losses.lose(filesystem.space, f"Anaconda mounts the ESP with options of its own, not with {mount_words(filesystem)}")
@@ -212,18 +220,6 @@ class _Writer:
         found += [f"--fsoptions={mount_words(filesystem)}"] if mount_words(filesystem) and not esp else []
         found += [f"--mkfsoptions={make_words(filesystem)}"] if make_words(filesystem) else []
         return "swap" if filesystem.is_swap else filesystem.mount_point, [*options, *found]
-
-    def _btrfs_member(self, carrier: Thing, filesystem: DesiredFilesystem, options: list[str]) -> tuple[str, list[str]] | None:
-        if isinstance(carrier, DesiredVolume):
-            self._losses.lose(filesystem.space, "Kickstart cannot make Btrfs on a logical volume")
-            return None
-        options_of_mounts = dict.fromkeys([mount_words(filesystem), *(subvolume_words(filesystem, one) for one in filesystem.subvolumes)])
-        for what, words in (*(("mount options", words) for words in options_of_mounts), ("options of mkfs", make_words(filesystem))):
-            if words:
-                self._losses.lose(filesystem.space, f"Kickstart's command btrfs takes no {what}, such as {words}")
-        name = f"btrfs.{next(self._count)}"
-        self._btrfs.setdefault(filesystem, []).append(name)
-        return name, options
 
     def _is_esp(self, carrier: Thing) -> bool:
         filesystem = self._layout.filesystem_on(carrier.device)

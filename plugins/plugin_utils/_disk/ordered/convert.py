@@ -138,14 +138,6 @@ def _solve_mixed(schema: Schema, volumes: Sequence[int], others: Sequence[int], 
 def _solve(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> _Sheet:
     if not spaces:
         return _Sheet({})
-    request = _request(schema, spaces, room, unit)
-    answer = allocate(request)
-    loosened = [" and ".join(schema.spaces[spaces[row]].id for row in group) for group in answer.loosened]
-    warnings = tuple(f"the weights of {names} cannot be kept exactly within their bounds" for names in loosened)
-    return _Sheet({at: answer.sizes[row] * unit for row, at in enumerate(spaces)}, answer.gap, warnings)
-
-
-def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -> OrderedRequest:
     chosen = [schema.spaces[at] for at in spaces]
     stripes = [space.stripes or 1 if space.volume_group is not None else 1 for space in chosen]
     # A striped one is as many extents as it has stripes, or some times that.
@@ -156,7 +148,7 @@ def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -
         for space, extent_size, least in zip(chosen, extent_sizes, low, strict=True)
     ]
     disks = range(len(room))
-    return OrderedRequest(
+    request = OrderedRequest(
         low=np.array(low, dtype=np.int64) // unit,
         high=np.array(high, dtype=np.int64),
         weight=np.array([space.weight for space in chosen]),
@@ -167,6 +159,10 @@ def _request(schema: Schema, spaces: Sequence[int], room: IntArray, unit: int) -
         capacity=room // unit,
         stripes=np.array(stripes, dtype=np.int64),
     )
+    answer = allocate(request)
+    loosened = [" and ".join(schema.spaces[spaces[row]].id for row in group) for group in answer.loosened]
+    warnings = tuple(f"the weights of {names} cannot be kept exactly within their bounds" for names in loosened)
+    return _Sheet({at: answer.sizes[row] * unit for row, at in enumerate(spaces)}, answer.gap, warnings)
 
 
 def _pieces(hardware: Hardware, schema: Schema, sheet: _Sheet, reserve: int) -> Iterator[Piece]:

@@ -123,7 +123,9 @@ class Filling:
             rows, pools = self._too_big(None)
         while rows:
             tight = rows, pools
-            level = self._level_of(rows, pools)
+            inside = [grower for grower in self.growers if rows >> grower.row & 1]
+            fixed = sum(amount for row, amount in enumerate(self.fixed) if rows >> row & 1)
+            level = common_level(inside, self._room(pools) - fixed + sum(grower.low for grower in inside))
             # A single row fits at the level that was found for it.
             rows, pools = self._too_big(level) if len(self.masks) > 1 else (0, 0)
         return level, *tight
@@ -175,11 +177,6 @@ class Filling:
         scale = 1 if level is None else level.denominator
         transport, short = route(self.demands(level), self.masks, [room * scale for room in self.capacity])
         return transport.reach(short)
-
-    def _level_of(self, rows: int, pools: int) -> Fraction:
-        inside = [grower for grower in self.growers if rows >> grower.row & 1]
-        fixed = sum(amount for row, amount in enumerate(self.fixed) if rows >> row & 1)
-        return common_level(inside, self._room(pools) - fixed + sum(grower.low for grower in inside))
 
     def _pools_of(self, rows: int) -> int:
         union = 0

@@ -47,7 +47,9 @@ class Transport:
     def withdraw(self, row: int, pool: int, amount: int) -> None:
         """Take back an amount the row has on the pool; the room becomes free."""
         self._add(row, pool, -amount)
-        self._give_back(pool, amount)
+        self.free[pool] += amount
+        if self.free[pool]:
+            self._open |= 1 << pool
 
     def reserve(self, row: int, pool: int, amount: int) -> None:
         """Take an amount the row has on the pool out of the problem, together with the room it uses."""
@@ -140,11 +142,6 @@ class Transport:
             self._carried[pool] |= 1 << row
         else:
             self._carried[pool] &= ~(1 << row)
-
-    def _give_back(self, pool: int, amount: int) -> None:
-        self.free[pool] += amount
-        if self.free[pool]:
-            self._open |= 1 << pool
 
 
 def route(demand: Sequence[int], masks: Sequence[int], capacity: Sequence[int]) -> tuple[Transport, list[int]]:

@@ -59,7 +59,12 @@ Pieces = dict[tuple[int, int], int]
 def lay(items: Sequence[Item], shelf: Shelf) -> Pieces:
     """Return pieces that add up to every item's amount; the items must fit on their pools together."""
     best = _laid(_in_order, items, shelf)
-    fewest = _fewest_pieces(items, shelf)
+    # How many pieces there are at least, had every item the shelf for itself: as many as fill the largest disks.
+    reach: dict[int, list[int]] = {}
+    for pools in {item.pools for item in items}:
+        rooms = sorted((room for pool, room in zip(shelf.pool, shelf.room, strict=True) if pools >> pool & 1), reverse=True)
+        reach[pools] = list(accumulate(rooms))
+    fewest = sum(bisect_left(reach[item.pools], item.amount) + 1 for item in items if item.amount)
     if not _may_gain(items, shelf):
         return best
     for way in (_whole_then_in_order, _biggest_first):
@@ -80,15 +85,6 @@ def _may_gain(items: Sequence[Item], shelf: Shelf) -> bool:
     return any(room in amounts or not amounts.isdisjoint(room - amount for amount in amounts) for room in set(shelf.room))
 
 
-def _fewest_pieces(items: Sequence[Item], shelf: Shelf) -> int:
-    """Return how many pieces there are at least, had every item the shelf for itself: as many as fill the largest disks."""
-    reach: dict[int, list[int]] = {}
-    for pools in {item.pools for item in items}:
-        rooms = sorted((room for pool, room in zip(shelf.pool, shelf.room, strict=True) if pools >> pool & 1), reverse=True)
-        reach[pools] = list(accumulate(rooms))
-    return sum(bisect_left(reach[item.pools], item.amount) + 1 for item in items if item.amount)
-
-
 def _laid(way: Callable[[_Laying], None], items: Sequence[Item], shelf: Shelf) -> Pieces:
     laying = _Laying(items, shelf)
     way(laying)
@@ -105,7 +101,8 @@ class _Laying:
         self._open = [disk for disk, room in enumerate(shelf.room) if room]
         self.left = [item.amount for item in items]
         self.pieces: Pieces = {}
-        self._row = _rows(items)
+        rows: dict[int, int] = {}
+        self._row = [rows.setdefault(item.pools, len(rows)) for item in items]
         masks = list(dict.fromkeys(item.pools for item in items))
         demand = [0] * len(masks)
         for row, item in zip(self._row, items, strict=True):
@@ -170,11 +167,6 @@ class _Laying:
         transport.reserve(row, pool, more)
         transport.push(row, withdrawn - more)
         return got + more
-
-
-def _rows(items: Sequence[Item]) -> list[int]:
-    rows: dict[int, int] = {}
-    return [rows.setdefault(item.pools, len(rows)) for item in items]
 
 
 def _in_order(laying: _Laying) -> None:

@@ -36,8 +36,12 @@ def _is_mirrored_esp(schema: Schema, needed_type: SpaceType) -> bool:
 def _added(hardware: Hardware, schema: Schema, needed_type: SpaceType) -> Space:
     size = overhead.ESP_DEFAULT if needed_type is SpaceType.ESP else overhead.BIOS_GRUB
     is_esp = needed_type is SpaceType.ESP
+    taken = {space.id for space in schema.spaces}
+    name = needed_type.value
+    while name in taken:
+        name = f"{name}_added"
     return Space(
-        id=_free_id(schema, needed_type.value),
+        id=name,
         type=needed_type,
         place=f"the {needed_type} that was added",
         min_size=size,
@@ -46,11 +50,3 @@ def _added(hardware: Hardware, schema: Schema, needed_type: SpaceType) -> Space:
         mount=_ESP_MOUNT if is_esp and all(_ESP_MOUNT not in space.mounts for space in schema.spaces) else None,
         fs_type="vfat" if is_esp else None,
     )
-
-
-def _free_id(schema: Schema, wanted: str) -> str:
-    taken = {space.id for space in schema.spaces}
-    name = wanted
-    while name in taken:
-        name = f"{name}_added"
-    return name

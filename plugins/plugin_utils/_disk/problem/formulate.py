@@ -244,7 +244,11 @@ class _Builder:
             # A demand without an area says why there is no plan.
             self._add(position, space, Kind.SINGLE, least=1, areas=())
         elif space.type in _BOOT_PARTITIONS and not self._carriers():
-            self._lone_boot_partition(position, space)
+            # Nothing says what boots, so it lies once, on the first disk with room.
+            never_grows = dataclasses.replace(space, weight=0.0)
+            areas = self._allowed(space)
+            least = max((self._boot_partition_size(space, area) for area in areas), default=1)
+            self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas, floor=self._least_boot_partition(space))
 
     def _siblings(self, space: Space) -> tuple[int, ...]:
         """Return the spaces that are copies of one as this is, and are not there yet; all of them have one demand."""
@@ -436,13 +440,6 @@ class _Builder:
             self._pools.append(dataclasses.replace(main, areas=areas, preferred=tiers, kept=0))
         return self._sections[key]
 
-    def _lone_boot_partition(self, position: int, space: Space) -> None:
-        # Nothing says what boots, so it lies once, on the first disk with room.
-        never_grows = dataclasses.replace(space, weight=0.0)
-        areas = self._allowed(space)
-        least = max((self._boot_partition_size(space, area) for area in areas), default=1)
-        self._add(position, never_grows, Kind.SINGLE, least=least, areas=areas, floor=self._least_boot_partition(space))
-
     def _add(
         self,
         position: int,
@@ -590,7 +587,8 @@ class _Builder:
 
     def _boot_partition_size(self, space: Space, area: int) -> int:
         least = self._least_on(space, area)
-        wanted = max(_default_size(space), least)
+        default = overhead.ESP_DEFAULT if space.type is SpaceType.ESP else overhead.BIOS_GRUB
+        wanted = max((space.min_size or min(default, space.max_size or default)), least)
         if space.max_size is None or space.max_size >= wanted:
             return wanted
         warning = f"{space.id}: {space.max_size} MiB are less than the {least} MiB that FAT32 needs on a disk with such blocks"
@@ -643,8 +641,3 @@ def _least_device(space: Space) -> int:
     least = overhead.least_device(made_on(space.fs_type, space.mount), space.encrypt, space.fs_options or "", space.sector)
     least = max(least, zfs.LEAST_LEG) if space.zpool is not None else least
     return max(least, cache.LEAST) if space.cache_of is not None else least
-
-
-def _default_size(space: Space) -> int:
-    default = overhead.ESP_DEFAULT if space.type is SpaceType.ESP else overhead.BIOS_GRUB
-    return space.min_size or min(default, space.max_size or default)

@@ -105,7 +105,11 @@ def svg(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = None, 
     root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "width": str(WIDTH)})
     _describe(root, host, title)
     sub(root, "style").text = STYLE
-    _patterns(root)
+    definitions = sub(root, "defs")
+    drawings = {"stripes": "M0 8L8 0M-2 2L2 -2M6 10L10 6", "dots": "M2 2h2v2h-2zM6 6h2v2h-2z", "grid": "M0 0H8M0 0V8"}
+    for name, path in drawings.items():
+        pattern = sub(definitions, "pattern", {"id": f"pattern-{name}", "width": "8", "height": "8", "patternUnits": "userSpaceOnUse"})
+        sub(pattern, "path", {"d": path, "stroke": TEXT_ON_COLOUR, "stroke-width": "1", "fill": "none", "opacity": "0.35"})
     paper = sub(root, "rect", {"class": "paper", "width": str(WIDTH), "fill": PAPER})
     y = _heading(root, host, title)
     for run in runs_of_alike(host.disks):
@@ -134,14 +138,6 @@ def _disks_in_words(host: HostPicture) -> str:
     return f"{len(host.disks)} {'disk' if len(host.disks) == 1 else 'disks'}, {format_mib(host.size)}"
 
 
-def _patterns(root: Element) -> None:
-    definitions = sub(root, "defs")
-    drawings = {"stripes": "M0 8L8 0M-2 2L2 -2M6 10L10 6", "dots": "M2 2h2v2h-2zM6 6h2v2h-2z", "grid": "M0 0H8M0 0V8"}
-    for name, path in drawings.items():
-        pattern = sub(definitions, "pattern", {"id": f"pattern-{name}", "width": "8", "height": "8", "patternUnits": "userSpaceOnUse"})
-        sub(pattern, "path", {"d": path, "stroke": TEXT_ON_COLOUR, "stroke-width": "1", "fill": "none", "opacity": "0.35"})
-
-
 def _heading(root: Element, host: HostPicture, title: str) -> float:
     y = MARGIN + 14
     _text(root, MARGIN, y, title, size=19, bold=True)
@@ -159,7 +155,12 @@ def _run(root: Element, subject: Subject, run: Sequence[DiskPicture], y: float) 
     y = _named_disk(root, subject, run[0], y + 8)
     slim = SLIM_HEIGHT if len(run) <= 12 else SLIM_HEIGHT / 2
     for disk in run[1:]:
-        _scaled_bar(sub(root, "g", {"class": "disk alike"}), subject, disk, _boxes(subject, disk, y + 3, slim))
+        group = sub(root, "g", {"class": "disk alike"})
+        boxes = _boxes(subject, disk, y + 3, slim)
+        true, box = boxes
+        if box != true:
+            _bar(group, _areas(subject, disk, true), true, "true-to-scale")
+        _bar(group, _areas(subject, disk, box), box, "bar")
         y += slim + 3
     return y + 4
 
@@ -178,13 +179,6 @@ def _named_disk(root: Element, subject: Subject, disk: DiskPicture, y: float) ->
     areas = _areas(subject, disk, box, strip_height)
     _bar(group, areas, box, "bar")
     return _names(group, areas, box)
-
-
-def _scaled_bar(group: Element, subject: Subject, disk: DiskPicture, boxes: tuple[Box, Box]) -> None:
-    true, box = boxes
-    if box != true:
-        _bar(group, _areas(subject, disk, true), true, "true-to-scale")
-    _bar(group, _areas(subject, disk, box), box, "bar")
 
 
 def _boxes(subject: Subject, disk: DiskPicture, y: float, height: float) -> tuple[Box, Box]:
@@ -283,29 +277,22 @@ def _names(group: Element, areas: Sequence[Area], box: Box) -> float:
     outside = []
     for area in areas:
         if max(text_width(area.name, 12 * BOLDER), text_width(format_mib(area.size), 11)) <= area.box.width - 10:
-            _name_inside(group, area)
+            css = "muted" if area.paint is None else "on-colour"
+            middle = area.box.y + area.box.height / 2
+            _text(group, area.box.x + 6, middle - 2, area.name, size=12, bold=True, css=css)
+            _text(group, area.box.x + 6, middle + 13, format_mib(area.size), size=11, css=css)
         else:
             outside.append(area)
     labels = [_label(area) for area in outside]
     rows = rows_of_labels(labels, LABEL_ROWS, gap=8)
     for area, label, row in zip(outside, labels, rows):
         if row is not None:
-            _name_below(group, area, label, box.bottom, box.bottom + 14 + row * ROW_HEIGHT)
+            y = box.bottom + 14 + row * ROW_HEIGHT
+            line = {"class": "line", "d": f"M{label.at:.2f} {box.bottom:g}V{y:g}", "stroke": MUTED, "stroke-width": "0.8", "fill": "none"}
+            sub(group, "path", line)
+            x, anchor = (label.at - 4, "end") if label.leftward else (label.at + 4, "start")
+            _text(group, x, y, _label_text(area), size=11, anchor=anchor)
     return box.bottom + ROW_HEIGHT * (1 + max((row for row in rows if row is not None), default=-1)) + 6
-
-
-def _name_inside(group: Element, area: Area) -> None:
-    css = "muted" if area.paint is None else "on-colour"
-    middle = area.box.y + area.box.height / 2
-    _text(group, area.box.x + 6, middle - 2, area.name, size=12, bold=True, css=css)
-    _text(group, area.box.x + 6, middle + 13, format_mib(area.size), size=11, css=css)
-
-
-def _name_below(group: Element, area: Area, label: Label, top: float, y: float) -> None:
-    line = {"class": "line", "d": f"M{label.at:.2f} {top:g}V{y:g}", "stroke": MUTED, "stroke-width": "0.8", "fill": "none"}
-    sub(group, "path", line)
-    x, anchor = (label.at - 4, "end") if label.leftward else (label.at + 4, "start")
-    _text(group, x, y, _label_text(area), size=11, anchor=anchor)
 
 
 def _label(area: Area) -> Label:

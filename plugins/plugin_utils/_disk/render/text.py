@@ -18,7 +18,7 @@ from ....module_utils._storage.lvm import EXTENT
 from ....module_utils._storage.units import MIB
 from ..._common.table import WIDTH, wrapped
 from .picture import picture
-from .shapes import DiskPicture, HostPicture, IdlePicture, SpacePicture, SubvolumePicture
+from .shapes import DiskPicture, HostPicture, SpacePicture, SubvolumePicture
 from .words import idle_words, left_out_words, remarks
 
 MOST_NAME = 28
@@ -78,17 +78,13 @@ def summary(plan: Mapping[str, t.Any], hardware: Mapping[str, t.Any] | None = No
     if host.left_out:
         blocks.append([line for disk in host.left_out for line in _wrapped("- ", left_out_words(disk))])
     if host.idle:
-        blocks.append(_idle_lines(host.idle))
+        lines = []
+        for disks in host.idle:
+            lines += [*_wrapped("- ", idle_words(disks)), *(_wrapped("    - ", disks.override) if disks.override else ())]
+        blocks.append(lines + [line for remark in remarks(host.idle) for line in _wrapped("- ", remark)])
     if host.warnings:
         blocks.append([line for warning in host.warnings for line in _wrapped("! ", warning)])
     return "\n\n".join("\n".join(block) for block in blocks)
-
-
-def _idle_lines(idle: Sequence[IdlePicture]) -> list[str]:
-    lines = []
-    for disks in idle:
-        lines += [*_wrapped("- ", idle_words(disks)), *(_wrapped("    - ", disks.override) if disks.override else ())]
-    return lines + [line for remark in remarks(idle) for line in _wrapped("- ", remark)]
 
 
 def _runs(disks: Sequence[DiskPicture]) -> list[list[DiskPicture]]:

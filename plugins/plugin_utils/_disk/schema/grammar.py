@@ -36,7 +36,13 @@ def create_engine(options: Mapping[str, t.Any]) -> Engine:
         if describe(rules) != tables["grammar"]:
             return t.cast("Engine", factory.create(options))
         lexer = yaql_factory.lex.lex(object=lexer_rules, reflags=yaql_factory.re.UNICODE | yaql_factory.re.VERBOSE)
-        parser = yaql_factory.yacc.LRParser(_bound(tables, rules), rules.p_error)
+        # The tables as PLY's parser takes them, with the methods that carry productions out.
+        productions = [
+            types.SimpleNamespace(str=text, name=name, len=length, callable=method and getattr(rules, method))
+            for text, name, length, method in tables["productions"]
+        ]
+        states = {"lr_action": dict(enumerate(tables["actions"])), "lr_goto": dict(enumerate(tables["gotos"]))}
+        parser = yaql_factory.yacc.LRParser(types.SimpleNamespace(lr_productions=productions, **states), rules.p_error)
         return t.cast("Engine", yaql_factory.YaqlEngine(lexer, parser, options, factory))
     except (AttributeError, TypeError):
         # A YAQL that is built otherwise.
@@ -56,13 +62,3 @@ def describe(rules: t.Any) -> dict[str, t.Any]:
     names.sort(key=lambda name: (getattr(rules, name).__code__.co_firstlineno, name))
     productions = [[name, " ".join((getattr(rules, name).__doc__ or "").split())] for name in names]
     return {"tokens": list(rules.tokens), "precedence": [list(row) for row in rules.precedence], "productions": productions}
-
-
-def _bound(tables: Mapping[str, t.Any], rules: t.Any) -> types.SimpleNamespace:
-    """Return the tables as PLY's parser takes them, with the methods that carry productions out."""
-    productions = [
-        types.SimpleNamespace(str=text, name=name, len=length, callable=method and getattr(rules, method))
-        for text, name, length, method in tables["productions"]
-    ]
-    states = {"lr_action": dict(enumerate(tables["actions"])), "lr_goto": dict(enumerate(tables["gotos"]))}
-    return types.SimpleNamespace(lr_productions=productions, **states)

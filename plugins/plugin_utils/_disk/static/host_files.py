@@ -200,7 +200,17 @@ def _line(new: Line, there: Line | None, mount: Mount, found: Found, known: _Kno
         present = words_of(there.opts) if same else of_every_filesystem(words_of(there.opts))
         final = replace(there, src=there.src if _is_named(there.src, found) else new.src)
         final = final if same else replace(final, fstype=new.fstype, passno=new.passno)
-    settled = settle("fstab", present, remembered, _asked_of_mount(mount, known))
+    # What is asked of the options of a mount.
+    filesystem = mount.filesystem
+    schema = [word for word in words_of(mount.options) if word != NOTHING]
+    # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
+    private = not schema and filesystem.type == "vfat" and mount.path in ESP_PLACES
+    late = filesystem.device in known.after_network and filesystem.type != SWAP
+    follows = [*(["_netdev"] if late else []), *(["nofail"] if _never_waited_for(mount, known) else [])]
+    fresh = () if schema else ("umask=0077",) if private else (NOTHING,)
+    settled = settle(
+        "fstab", present, remembered, Asked(fresh, tuple(follows), tuple(schema), {_NOFAIL: _given_nofail(mount, known.settings)})
+    )
     final = replace(final, opts=",".join(settled.words) or NOTHING)
     return {
         **{key: getattr(final, key) for key in ("src", "path", "fstype", "opts", "dump", "passno")},
@@ -221,18 +231,6 @@ def _is_line_of(line: Line, path: str, found: Found, known: _Known) -> bool:
 def _is_named(source: str, found: Found) -> bool:
     """Return whether a source of a table is this device, by a name that nothing else has."""
     return plain_source(source) in {plain_source(name) for name in (f"UUID={found['uuid']}", *(found.get("names") or ()))}
-
-
-def _asked_of_mount(mount: Mount, known: _Known) -> Asked:
-    """Return what is asked of the options of a mount."""
-    filesystem = mount.filesystem
-    schema = [word for word in words_of(mount.options) if word != NOTHING]
-    # FAT has no modes: what starts the system, and the seed of its chance numbers, would be there for everybody to read.
-    private = not schema and filesystem.type == "vfat" and mount.path in ESP_PLACES
-    late = filesystem.device in known.after_network and filesystem.type != SWAP
-    follows = [*(["_netdev"] if late else []), *(["nofail"] if _never_waited_for(mount, known) else [])]
-    fresh = () if schema else ("umask=0077",) if private else (NOTHING,)
-    return Asked(fresh, tuple(follows), tuple(schema), {_NOFAIL: _given_nofail(mount, known.settings)})
 
 
 def _never_waited_for(mount: Mount, known: _Known) -> bool:

@@ -70,7 +70,10 @@ def _on_disk(hardware: Hardware, schema: Schema, pieces: Sequence[Piece], seed: 
     disk = hardware.disks[pieces[0].disk]
     device = device_name(disk)
     there = {piece.start: _facts_at(disk, piece.start) for piece in pieces if piece.start is not None}
-    numbers = _numbers([int(there[piece.start].get("number") or 0) if piece.start is not None else 0 for piece in pieces])
+    # The number of every partition: those that are kept keep theirs, the others (0) get the next that is free.
+    kept = [int(there[piece.start].get("number") or 0) if piece.start is not None else 0 for piece in pieces]
+    free = itertools.filterfalse(set(kept).__contains__, itertools.count(1))
+    numbers = [number or next(free) for number in kept]
     copies: dict[int, int] = {}
     cursor = gpt.HEAD
     for piece, number in zip(pieces, numbers):
@@ -118,12 +121,6 @@ def _exact(facts: Mapping[str, t.Any]) -> tuple[int, int] | None:
 def _start(entry: Mapping[str, t.Any]) -> float:
     in_bytes = entry.get("start_bytes")
     return float(entry.get("start") or 0) if in_bytes is None else in_bytes / MIB
-
-
-def _numbers(kept: Sequence[int]) -> list[int]:
-    """Return the number of every partition: those that are kept keep theirs, the others (0) get the next that is free."""
-    free = itertools.filterfalse(set(kept).__contains__, itertools.count(1))
-    return [number or next(free) for number in kept]
 
 
 def _type_guid(space: Space, schema: Schema) -> str:

@@ -37,7 +37,19 @@ def refine(walk: Walk) -> None:
 
 def _chain_and_exchange(walk: Walk) -> None:
     before = walk.cost
-    _chain_all(walk)
+    # Try chains from the least bad moves.
+    best = walk.best_near(walk.instances, NO_INSTANCES)
+    improved, failed = False, 0
+    for row in best.order().tolist():
+        if walk.late() or failed == _PATIENCE:
+            break
+        failed += 1
+        # The first evaluation is stale once a chain has been made.
+        now, position = best, row
+        if improved:
+            now, position = walk.best_near(best.instances[row : row + 1], best.target[row : row + 1]), 0
+        if np.isfinite(now.cost[position]) and _follow(walk, now.move(walk.state, position), float(now.cost[position])):
+            improved, failed = True, 0
     if walk.cost < before:
         walk.descend_to_local_optimum()
         _exchange_to_the_end(walk)
@@ -94,22 +106,6 @@ def _make_both(walk: Walk, wanted: Sequence[tuple[int, MoveKind, int]]) -> bool:
         return True
     walk.back(made, before, flags)
     return False
-
-
-def _chain_all(walk: Walk) -> None:
-    """Try chains from the least bad moves."""
-    best = walk.best_near(walk.instances, NO_INSTANCES)
-    improved, failed = False, 0
-    for row in best.order().tolist():
-        if walk.late() or failed == _PATIENCE:
-            break
-        failed += 1
-        # The first evaluation is stale once a chain has been made.
-        now, position = best, row
-        if improved:
-            now, position = walk.best_near(best.instances[row : row + 1], best.target[row : row + 1]), 0
-        if np.isfinite(now.cost[position]) and _follow(walk, now.move(walk.state, position), float(now.cost[position])):
-            improved, failed = True, 0
 
 
 def _follow(walk: Walk, move: Move, cost: float) -> bool:

@@ -59,7 +59,9 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
     for price, first in _OTHER_PRICES:
         if search.is_large() or search.late() or not (search.leaves_behind() or search.is_hindered()):
             break
-        search = min(search, _searched(state, group, options, until, watch, _descending(price, usual), first), key=lambda one: one.rank())
+        # Prices of data, in points for a TiB, from one down to the usual one, each _DEARER times the next.
+        steps = itertools.takewhile(lambda step: step > max(usual, _LEAST_STEP), (price / _DEARER**number for number in itertools.count()))
+        search = min(search, _searched(state, group, options, until, watch, (*steps, usual), first), key=lambda one: one.rank())
     stuck = search.is_small() and (search.leaves_behind() or search.is_hindered())
     if stuck and not (search.late() or search.sets or options.prices.limited):
         search = _better(_searched_from_hbal(state, group, options, until, watch), search)
@@ -72,12 +74,6 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
     first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.marked_offline[state.primary[instance]])
     refused = {instance: why for instance, why in search.refused.items() if not moved[instance]}
     return Balanced(search.state, search.reserve, tuple(first_up), tuple(search.made), not search.late(), refused)
-
-
-def _descending(price: float, usual: float) -> tuple[float, ...]:
-    """Return prices of data, in points for a TiB, from one down to the usual one, each _DEARER times the next."""
-    steps = itertools.takewhile(lambda step: step > max(usual, _LEAST_STEP), (price / _DEARER**number for number in itertools.count()))
-    return *steps, usual
 
 
 def _searched(

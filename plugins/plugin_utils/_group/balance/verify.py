@@ -13,7 +13,7 @@ like hbal's are held against the nodes of the group and the number of moves alon
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
@@ -45,19 +45,9 @@ def verified(assignment: Assignment, found: GroupPlan) -> GroupPlan:
     if not {node for why in found.refused.values() for node in (why.target, why.failing)} <= nodes:
         raise InvalidPlan("names nodes that are not of its group")
     mode, ways = (options.score, possible_moves) if isinstance(options, BalanceOptions) else (ScoreMode.HTOOLS, conceivable_moves)
-    _refuse_impossible(state, found.plan.moves, instances, nodes, ways)
-    _refuse_stages(found.plan, assignment.most_at_node)
-    if isinstance(options, BalanceOptions):
-        _refuse_harm(state, found.plan, assignment.group, options)
-    elif options.max_moves is not None and len(found.plan.moves) > options.max_moves:
-        raise InvalidPlan("makes too many moves")
-    return group_plan(state, assignment.group, found.plan, mode, found.blocked, found.in_time, found.refused)
-
-
-def _refuse_impossible(state: ClusterState, moves: Sequence[Move], instances: range, nodes: frozenset[int], ways: _Ways) -> None:
-    """Raise InvalidPlan unless each move is one of those that are possible where the moves before it have led."""
+    # Raise InvalidPlan unless each move is one of those that are possible where the moves before it have led.
     now = state.copy()
-    for move in moves:
+    for move in found.plan.moves:
         places = {node for place in (move.source, *move.steps) for node in place}
         if move.instance not in instances or not move.steps or not places <= nodes | {NOWHERE}:
             raise InvalidPlan("moves instances that are not there, or to nodes that are not of its group")
@@ -65,6 +55,12 @@ def _refuse_impossible(state: ClusterState, moves: Sequence[Move], instances: ra
         if not possible or move not in ways(now, move.instance, move.target):
             raise InvalidPlan(f"moves {state.facts.instances.names[move.instance]} in a way that is not possible")
         now.place(move.instance, *move.target)
+    _refuse_stages(found.plan, assignment.most_at_node)
+    if isinstance(options, BalanceOptions):
+        _refuse_harm(state, found.plan, assignment.group, options)
+    elif options.max_moves is not None and len(found.plan.moves) > options.max_moves:
+        raise InvalidPlan("makes too many moves")
+    return group_plan(state, assignment.group, found.plan, mode, found.blocked, found.in_time, found.refused)
 
 
 def _refuse_stages(plan: Plan, most_at_node: int | None) -> None:

@@ -186,7 +186,22 @@ class Walk:
             queue.record(best, self.cost)
             if self._make_first(best, least):
                 if self.is_large() and not self._counts_together():
-                    self._make_beside(best, least)
+                    # Make further moves of a look whose nodes no move has touched since: what they gain and may do is
+                    # about as it was.
+                    touched = {*self.made[-1].source, *self.made[-1].target}
+                    for row in best.order().tolist():
+                        move = best.move(self.state, row)
+                        nodes = {*move.source, *move.target} - {NOWHERE}
+                        if nodes & touched:
+                            continue
+                        before, flags = self.cost, self.state.fails_n1.copy()
+                        self.state.place(move.instance, *move.target)
+                        self.count()
+                        if before - self.cost >= least and self.keeps_n1(move):
+                            self.made.append(move)
+                            touched |= nodes
+                        else:
+                            self.back([move], before, flags)
                 return True
             queue.drop(instances)
         return False
@@ -194,23 +209,6 @@ class Walk:
     def _counts_together(self) -> bool:
         """Return whether moves on different nodes may rule each other out: by a common bound on costs, or by affinity."""
         return self._prices.limited or bool(self.sets) or len(self.repairing) > 0
-
-    def _make_beside(self, best: BestMoves, least: float) -> None:
-        """Make further moves of a look whose nodes no move has touched since: what they gain and may do is about as it was."""
-        touched = {*self.made[-1].source, *self.made[-1].target}
-        for row in best.order().tolist():
-            move = best.move(self.state, row)
-            nodes = {*move.source, *move.target} - {NOWHERE}
-            if nodes & touched:
-                continue
-            before, flags = self.cost, self.state.fails_n1.copy()
-            self.state.place(move.instance, *move.target)
-            self.count()
-            if before - self.cost >= least and self.keeps_n1(move):
-                self.made.append(move)
-                touched |= nodes
-            else:
-                self.back([move], before, flags)
 
     def _make_first(self, best: BestMoves, least: float) -> bool:
         """Make the best move that strands nothing and gains at least `least`; return whether there is one."""

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..cluster.model import Cluster, Instance
-from ..cluster.moves import Place
 from ..place.placement import is_partitioned
 from .bound import Bound, usual_node, with_nodes
 from .copies import CopyOptions, commit, room_for
@@ -94,7 +92,13 @@ class _Search:
         while True:
             last = found
             if self._goes_on:
-                places = self._more(number, places)
+                # Places of copies with `number` nodes, which follow some that are taken already.
+                room = room_for(self._with(number), self._instance)
+                for place in places:
+                    commit(room, place)
+                groups = (self._group,)
+                copies, _attempt = fill(room, groups, scorer_for(room, groups, self._options), self._options, self._wanted - len(places))
+                places = [*places, *(copy.place for copy in copies)]
                 found = len(places)
             else:
                 found = self._count(number)
@@ -104,15 +108,6 @@ class _Search:
             # As many more as would do if each brought what the last ones did, but no more than twice as many.
             more = math.ceil((self._wanted - found) * (number - before) / gained) if gained > 0 else number
             before, number = number, min(number + max(1, min(more, number)), MOST_ADDED)
-
-    def _more(self, number: int, places: Sequence[Place]) -> list[Place]:
-        """Return places of copies with `number` nodes, which follow some that are taken already."""
-        room = room_for(self._with(number), self._instance)
-        for place in places:
-            commit(room, place)
-        groups = (self._group,)
-        copies, _attempt = fill(room, groups, scorer_for(room, groups, self._options), self._options, self._wanted - len(places))
-        return [*places, *(copy.place for copy in copies)]
 
     def fewer(self, least: int, high: int) -> int:
         """Return the fewest nodes that are found to be enough, within MOST_TRIED copies."""

@@ -173,15 +173,12 @@ def _failures(room: ClusterState, found: Sequence[tuple[_GroupRoom, Places | Non
     failures: collections.Counter[Limit] = collections.Counter()
     for here, fitting in found:
         if fitting is not None:
-            failures += _counted(fitting.limits()[fitting.primaries[:, None] != fitting.secondaries])
+            limits = fitting.limits()[fitting.primaries[:, None] != fitting.secondaries]
+            counts = np.bincount(limits.ravel(), minlength=len(Limit))
+            failures += collections.Counter({limit: int(counts[limit]) for limit in Limit if limit != Limit.NONE and counts[limit]})
         elif here.refused is not None:
             failures[here.refused] += len(here.online) * (len(here.online) - 1 if room.facts.instances.two_nodes[0] else 1)
     return failures
-
-
-def _counted(limits: np.ndarray) -> collections.Counter[Limit]:
-    counts = np.bincount(limits.ravel(), minlength=len(Limit))
-    return collections.Counter({limit: int(counts[limit]) for limit in Limit if limit != Limit.NONE and counts[limit]})
 
 
 def _policy_limit(room: ClusterState, group: int, online: Integers) -> Limit | None:

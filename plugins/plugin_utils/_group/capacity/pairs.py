@@ -61,7 +61,10 @@ class PairSearch:
         self._at_secondary = np.empty(len(nodes))
         """[G]: the least that N+1 of the node adds as the secondary; infinite where it cannot be."""
         self._sizes = _FIRST
-        self._wishes = _missed_wishes(room, nodes)
+        # [G]: how many of the locations that the instance desires each node lacks as its primary.
+        facts = room.facts.instances
+        met = room.facts.nodes.locations[nodes][:, list(facts.desired[0])].sum(axis=1)
+        self._wishes = (facts.wishes[0] - met).astype(float)
         self._shared = room.facts.nodes.shared_locations if room.facts.location_tags else None
         self._keepable = np.empty(len(nodes))
         """[G]: the MiB that the node may keep for failovers; -inf where it cannot be the secondary."""
@@ -329,13 +332,6 @@ class _Reserved:
         variance *= WEIGHTS["reserved_mem_cv"]
         costs += variance
         return costs
-
-
-def _missed_wishes(room: ClusterState, nodes: Integers) -> Floats:
-    """Return [G]: how many of the locations that the instance desires each node lacks as its primary."""
-    facts = room.facts.instances
-    met = room.facts.nodes.locations[nodes][:, list(facts.desired[0])].sum(axis=1)
-    return (facts.wishes[0] - met).astype(float)
 
 
 def _lowest(bounds: Floats, most: int) -> Integers:

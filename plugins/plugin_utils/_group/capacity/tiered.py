@@ -191,17 +191,13 @@ def shrunk(instance: Instance, mode: str, least: Spec) -> Instance | None:
         vcpus = instance.vcpus - UNIT_CPU
         return dataclasses.replace(instance, vcpus=vcpus) if vcpus >= least.cpus else None
     if mode == "FailDisk":
-        return _less_disk(instance, least)
+        disks = tuple(dataclasses.replace(disk, size=disk.size - UNIT_DISK) for disk in instance.disks)
+        if not disks or any(disk.size < least.disk_size for disk in disks):
+            return None
+        return dataclasses.replace(instance, disk=instance.disk - UNIT_DISK * len(disks), disks=disks)
     if mode == "FailSpindles":
         return _fewer_spindles(instance)
     return None
-
-
-def _less_disk(instance: Instance, least: Spec) -> Instance | None:
-    disks = tuple(dataclasses.replace(disk, size=disk.size - UNIT_DISK) for disk in instance.disks)
-    if not disks or any(disk.size < least.disk_size for disk in disks):
-        return None
-    return dataclasses.replace(instance, disk=instance.disk - UNIT_DISK * len(disks), disks=disks)
 
 
 def _fewer_spindles(instance: Instance) -> Instance | None:

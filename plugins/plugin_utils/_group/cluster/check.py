@@ -154,7 +154,17 @@ def _check_names(cluster: Cluster, places: Places, mistakes: Mistakes) -> None:
             mistakes.add(f"{place}{separator}group", f"unknown group {node.group!r}{suggest(node.group, groups)}")
     for instance, place in zip(cluster.instances, places.instances):
         if not _has_homes(instance, nodes):
-            _check_homes(instance, place + separator, nodes, mistakes)
+            prefix = place + separator
+            for role in ("primary", "secondary"):
+                name = getattr(instance, role)
+                if name and name not in nodes:
+                    mistakes.add(f"{prefix}{role}", f"unknown node {name!r}{suggest(name, nodes)}")
+            if not instance.primary:
+                mistakes.add(f"{prefix}primary", "is missing; name the node the instance lives on")
+            elif instance.primary == instance.secondary:
+                mistakes.add(f"{prefix}secondary", f"is also the primary node, {instance.primary}; the two must differ")
+            if instance.disk_template == DiskTemplate.DRBD and not instance.secondary:
+                mistakes.add(f"{prefix}secondary", "is missing; disk template drbd needs a second node")
 
 
 def check_rules(cluster: Cluster, place: str, mistakes: Mistakes) -> None:
@@ -285,19 +295,6 @@ def _has_homes(instance: Instance, nodes: dict[str, int]) -> bool:
     if instance.secondary:
         return instance.secondary != instance.primary and instance.secondary in nodes
     return instance.disk_template is not DiskTemplate.DRBD
-
-
-def _check_homes(instance: Instance, prefix: str, nodes: dict[str, int], mistakes: Mistakes) -> None:
-    for role in ("primary", "secondary"):
-        name = getattr(instance, role)
-        if name and name not in nodes:
-            mistakes.add(f"{prefix}{role}", f"unknown node {name!r}{suggest(name, nodes)}")
-    if not instance.primary:
-        mistakes.add(f"{prefix}primary", "is missing; name the node the instance lives on")
-    elif instance.primary == instance.secondary:
-        mistakes.add(f"{prefix}secondary", f"is also the primary node, {instance.primary}; the two must differ")
-    if instance.disk_template == DiskTemplate.DRBD and not instance.secondary:
-        mistakes.add(f"{prefix}secondary", "is missing; disk template drbd needs a second node")
 
 
 def _check_size(value: float, place: str, mistakes: Mistakes) -> None:

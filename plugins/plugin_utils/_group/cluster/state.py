@@ -225,7 +225,11 @@ class ClusterState:
             if node == NOWHERE:
                 continue
             if pool != ANYWHERE:
-                self._take_pool(pool, node, sign * float(facts.disk[instance]))
+                disk = sign * float(facts.disk[instance])
+                if self.facts.pool_shared[pool]:
+                    self.pool_free[:, pool] -= disk
+                else:
+                    self.pool_free[node, pool] -= disk
             if is_real:
                 self.fails_n1[node] = self.quantities[Quantity.MEMORY, node] <= self.reserved[node]
 
@@ -235,12 +239,6 @@ class ClusterState:
             self.reserved[secondary] = max(self.reserved[secondary], self.peers[secondary, primary])
         elif memory < 0:
             self.reserved[secondary] = np.maximum.reduce(self.peers[secondary])
-
-    def _take_pool(self, pool: int, node: int, disk: float) -> None:
-        if self.facts.pool_shared[pool]:
-            self.pool_free[:, pool] -= disk
-        else:
-            self.pool_free[node, pool] -= disk
 
 
 def location_cost(facts: Facts, instance: int, primary: int, secondary: int) -> float:

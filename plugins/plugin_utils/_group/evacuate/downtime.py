@@ -26,7 +26,7 @@ from ..cluster.moves import Move, Place, possible_moves
 from ..cluster.state import ClusterState
 from ..cluster.staying import HA
 from ..metrics.score import ScoreMode
-from ..metrics.verdicts import EXACT, Rules, primary_verdict
+from ..metrics.verdicts import EXACT, primary_verdict
 from .evacuation import evacuate
 from .task import AcrossGroups, EvacuationMode, tasks_of_nodes
 
@@ -167,14 +167,10 @@ def _best_fit(now: ClusterState, instance: int) -> int | None:
     accepted: Integers = nodes[~now.offline[nodes] & now.facts.nodes.accepts[primary, nodes]]
     with now.lifted(instance):
         for rules in (EXACT, EXACT.hard()):
-            fitting = _fitting(now, instance, accepted, rules)
+            fitting = accepted[primary_verdict(now, instance, accepted, rules).fits]
             if len(fitting):
                 return int(fitting[now.quantities[Quantity.MEMORY, fitting].argmin()])
     return None
-
-
-def _fitting(now: ClusterState, instance: int, nodes: Integers, rules: Rules) -> Integers:
-    return nodes[primary_verdict(now, instance, nodes, rules).fits]
 
 
 def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) -> Departure | Stuck:

@@ -214,7 +214,12 @@ def _together(
 ) -> dict[int, Place]:
     """Return the best assignment that leaves the reserves: places that would break them are forbidden, and all are assigned again."""
     best: dict[int, Place] = {}
-    offers = _offers(state, tasks, across, scorers)
+    # The places that each task may take once all have left.
+    lifted = state.copy()
+    for task in tasks:
+        lifted.remove(task.instance)
+    importance = importances(state, [task.instance for task in tasks])
+    offers = [choices_of(state, lifted, task, across, scorers, EXACT, importance[task.instance]) for task in tasks]
     forbidden: set[tuple[int, Place]] = set()
     most = 0
     for _attempt in range(MOST_ATTEMPTS):
@@ -241,15 +246,6 @@ def _at_once(state: ClusterState, offers: Sequence[Choices], forbidden: Collecti
     wanted = [offer.without(place for instance, place in forbidden if instance == offer.instance).cheapest(most) for offer in offers]
     places, _proven = assign(state, lifted, wanted)
     return {offer.instance: place for offer, place in zip(offers, places) if place is not None}
-
-
-def _offers(state: ClusterState, tasks: Sequence[Task], across: AcrossGroups, scorers: Scorers) -> list[Choices]:
-    """Return the places that each task may take once all have left."""
-    lifted = state.copy()
-    for task in tasks:
-        lifted.remove(task.instance)
-    importance = importances(state, [task.instance for task in tasks])
-    return [choices_of(state, lifted, task, across, scorers, EXACT, importance[task.instance]) for task in tasks]
 
 
 def _relaxed(

@@ -37,7 +37,7 @@ def settle(record: Record, where: Mapping[str, Nodes], now: datetime) -> Settled
     if record.pending is None:
         return Settled(record, {})
     plan = record.pending.moves()
-    targets = _targets(plan)
+    targets = {move.instance: move.steps[-1].target for move in _in_order(plan)}
     left = {instance: place for instance, place in targets.items() if where.get(instance) != place}
     if left and _is_on_its_way(plan, where):
         return Settled(record, left)
@@ -56,10 +56,6 @@ def dropped(record: Record, where: Mapping[str, Nodes], now: datetime) -> Record
         for group in pending.groups:
             record = record.with_group(group, dataclasses.replace(record.group(group), acted=now))
     return record
-
-
-def _targets(plan: MovePlan) -> dict[str, Nodes]:
-    return {move.instance: move.steps[-1].target for move in _in_order(plan)}
 
 
 def _in_order(plan: MovePlan) -> list[PlannedMove]:

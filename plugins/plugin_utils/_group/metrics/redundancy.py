@@ -226,7 +226,12 @@ def _best_fit(problem: _Restart) -> list[int]:
     room = problem.room.copy()
     taken = np.zeros((len(room), problem.tags.shape[1]), dtype=bool)
     stranded: list[int] = []
-    for position, count in _alike(problem):
+    # The first position and the number of instances in a row that need the same and have no exclusion tags.
+    free = ~problem.tags.any(axis=1) & (problem.memory > 0)
+    same = free[1:] & free[:-1] & (problem.memory[1:] == problem.memory[:-1])
+    same &= (problem.allowed[1:] == problem.allowed[:-1]).all(axis=1)
+    starts = np.flatnonzero(np.append(True, ~same)) if len(free) else np.zeros(0, dtype=np.int64)
+    for position, count in list(zip(starts.tolist(), np.diff(np.append(starts, len(free))).tolist())):
         memory = problem.memory[position]
         fits = problem.allowed[position] & (room >= memory)
         fits &= ~taken[:, problem.tags[position]].any(axis=1)
@@ -244,15 +249,6 @@ def _best_fit(problem: _Restart) -> list[int]:
     return stranded
 
 
-def _alike(problem: _Restart) -> list[tuple[int, int]]:
-    """Return the first position and the number of instances in a row that need the same and have no exclusion tags."""
-    free = ~problem.tags.any(axis=1) & (problem.memory > 0)
-    same = free[1:] & free[:-1] & (problem.memory[1:] == problem.memory[:-1])
-    same &= (problem.allowed[1:] == problem.allowed[:-1]).all(axis=1)
-    starts = np.flatnonzero(np.append(True, ~same)) if len(free) else np.zeros(0, dtype=np.int64)
-    return list(zip(starts.tolist(), np.diff(np.append(starts, len(free))).tolist()))
-
-
 def _exact(problem: _Restart, stranded: list[int], effort: Effort) -> tuple[list[int], bool]:
     """Return the positions that are stranded when as much memory as possible restarts, and whether that is proven."""
     rows, columns = np.nonzero(problem.allowed & (problem.memory[:, None] <= problem.room))
@@ -261,7 +257,15 @@ def _exact(problem: _Restart, stranded: list[int], effort: Effort) -> tuple[list
     if not effort.affords(len(rows)):
         return stranded, False
     try:
-        answer = effort.maximise(_program(problem, rows, columns), problem.memory[rows], 1e-4)
+        # The program: each instance at most once, memory, and each exclusion tag at most once on a node.
+        program = Program()
+        variables = program.columns(np.zeros(len(rows)), np.ones(len(rows)), integral=True)
+        program.rows(rows, variables, np.ones(len(rows)), np.ones(len(problem.instances)))
+        program.rows(columns, variables, problem.memory[rows], np.maximum(problem.room, 0.0))
+        owners, tags = np.nonzero(problem.tags[rows])
+        keys, slots = np.unique(columns[owners] * max(problem.tags.shape[1], 1) + tags, return_inverse=True)
+        program.rows(slots, variables[owners], np.ones(len(owners)), np.ones(len(keys)))
+        answer = effort.maximise(program, problem.memory[rows], 1e-4)
     except Undecided:
         answer = None
     if answer is None:
@@ -270,15 +274,3 @@ def _exact(problem: _Restart, stranded: list[int], effort: Effort) -> tuple[list
     found = [position for position in range(len(problem.instances)) if position not in placed]
     better = problem.memory[found].sum() <= problem.memory[stranded].sum()
     return (found if better else stranded), answer.proven
-
-
-def _program(problem: _Restart, rows: Integers, columns: Integers) -> Program:
-    """Return the program: each instance at most once, memory, and each exclusion tag at most once on a node."""
-    program = Program()
-    variables = program.columns(np.zeros(len(rows)), np.ones(len(rows)), integral=True)
-    program.rows(rows, variables, np.ones(len(rows)), np.ones(len(problem.instances)))
-    program.rows(columns, variables, problem.memory[rows], np.maximum(problem.room, 0.0))
-    owners, tags = np.nonzero(problem.tags[rows])
-    keys, slots = np.unique(columns[owners] * max(problem.tags.shape[1], 1) + tags, return_inverse=True)
-    program.rows(slots, variables[owners], np.ones(len(owners)), np.ones(len(keys)))
-    return program

@@ -313,7 +313,7 @@ class Scorer:
         values = state.reserved * self.memory_rate
         add = after - reserved
         add *= self.memory_rate[secondaries]
-        scores = add + self._reserved_total(values)
+        scores = add + float(values[self.online].sum())
         scores *= WEIGHTS["reserved_mem_rtotal"]
         scores += self._reserved_spread_after(values, secondaries, add)
         if facts.real[instance]:
@@ -334,9 +334,6 @@ class Scorer:
         add /= count
         variance -= np.square(add, out=add)
         return weighted_root(variance, WEIGHTS["reserved_mem_cv"])
-
-    def _reserved_total(self, values: Floats) -> float:
-        return float(values[self.online].sum())
 
     def tags_by_location(self, state: ClusterState) -> Integers:
         """Return [L, T]: real primaries with the tag on online members in the failure domain."""

@@ -96,7 +96,13 @@ def primary_verdict(state: ClusterState, instance: int, primaries: Integers, rul
         if rules.soft:
             _check_redundancy(trial, state, primaries, state.reserved[primaries] + over[Quantity.MEMORY], rules)
             trial.refuse(Limit.CPUS, over[Quantity.CPUS])
-    _check_rules(trial, state, instance, primaries)
+    slots = state.facts.slots
+    own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
+    _check_hardware(trial, state, instance, primaries)
+    if own:
+        broken = (state.tag_counts[primaries][:, own] >= slots.hard_limit[primaries][:, own]).sum(axis=1)
+        trial.refuse(Limit.RULE, broken.astype(float))
+        trial.refuse(Limit.RULE, np.ones(len(primaries)), ~(joins(state, instance, primaries) & evens(state, instance, primaries)))
     if rules.soft:
         # A forthcoming instance that would break an exclusion when it comes is refused before it comes.
         tags = [slot for slot in facts.exclusion[instance] if slot < state.facts.slots.soft]
@@ -143,16 +149,6 @@ def _over(state: ClusterState, need: Floats, nodes: Integers, rules: Rules) -> F
     """Return [10, len(nodes)]: by how much each limited quantity is over its limit with the instance; negative where there is room."""
     used = counted_as_used(state.quantities[:, nodes] + need[:, None])
     return used - capacity(state.facts, rules.least_left)[: len(used), nodes]
-
-
-def _check_rules(trial: _Trial, state: ClusterState, instance: int, primaries: Integers) -> None:
-    slots = state.facts.slots
-    own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft]
-    _check_hardware(trial, state, instance, primaries)
-    if own:
-        broken = (state.tag_counts[primaries][:, own] >= slots.hard_limit[primaries][:, own]).sum(axis=1)
-        trial.refuse(Limit.RULE, broken.astype(float))
-        trial.refuse(Limit.RULE, np.ones(len(primaries)), ~(joins(state, instance, primaries) & evens(state, instance, primaries)))
 
 
 def _check_hardware(trial: _Trial, state: ClusterState, instance: int, nodes: Integers) -> None:

@@ -61,7 +61,17 @@ class ExchangeEvaluator:
 
     def __init__(self, evaluation: Evaluation, price: PlacementPrice | RepairPrice, arrivals: Floats | None) -> None:
         self._evaluation, self._state, self._price, self._arrivals = evaluation, evaluation.state, price, arrivals
-        self._without = _kept_without(evaluation.state).astype(np.float32)
+        # [I]: MiB that the secondary of each keeps without it.
+        state = evaluation.state
+        mirrored = np.flatnonzero(state.secondary != NOWHERE)
+        primary, secondary = state.primary[mirrored], state.secondary[mirrored]
+        rest = state.peers.copy()
+        rows, first = np.arange(len(rest)), rest.argmax(axis=1)
+        rest[rows, first] = -np.inf
+        of_others = np.where(first[secondary] == primary, rest.max(axis=1)[secondary], state.peers[rows, first][secondary])
+        without = np.zeros(len(state.primary))
+        without[mirrored] = np.maximum(of_others, state.peers[secondary, primary] - state.facts.instances.reserves[mirrored])
+        self._without = without.astype(np.float32)
         # Estimates need no more than seven digits, and tables of one memory order are looked up and added up much faster.
         self._peers = evaluation.state.peers.astype(np.float32)
         self._peers_by_primary = np.ascontiguousarray(self._peers.T)
@@ -153,19 +163,6 @@ def arrivals(evaluation: Evaluation, targets: Targets, instances: Integers) -> F
     for block in targets.blocks(evaluation.state, instances):
         found[np.ix_(block.instances, targets.nodes)] = evaluation.penalties.arrivals(block)
     return found
-
-
-def _kept_without(state: ClusterState) -> Floats:
-    """Return [I]: MiB that the secondary of each keeps without it."""
-    mirrored = np.flatnonzero(state.secondary != NOWHERE)
-    primary, secondary = state.primary[mirrored], state.secondary[mirrored]
-    rest = state.peers.copy()
-    rows, first = np.arange(len(rest)), rest.argmax(axis=1)
-    rest[rows, first] = -np.inf
-    of_others = np.where(first[secondary] == primary, rest.max(axis=1)[secondary], state.peers[rows, first][secondary])
-    without = np.zeros(len(state.primary))
-    without[mirrored] = np.maximum(of_others, state.peers[secondary, primary] - state.facts.instances.reserves[mirrored])
-    return without
 
 
 def _blocks(instances: Integers, width: int) -> Iterator[Integers]:

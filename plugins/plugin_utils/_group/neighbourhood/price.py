@@ -117,7 +117,16 @@ class PlacementPrice:
 
     def add(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> None:
         """Add the price of the placement after each move to its cost, in place."""
-        moved = self._moved_primaries(costs, block, targets)
+        # By how much the cost of moved primaries changes.
+        home, each = self.home.primary[block.instances], self.each[block.instances]
+        was = each * (block.primary != home)
+        to_s = each * (block.secondary != home) - was
+        away = np.repeat((each - was)[:, None], len(targets.nodes), axis=1)
+        columns = targets.column[home]
+        known = columns != NOWHERE
+        away[block.order[known], columns[known]] -= each[known]
+        by_primary = {Node.P: np.zeros((1, 1)), Node.S: to_s[:, None], Node.T: away}
+        moved = {kind: by_primary[PRIMARY_AFTER[kind]] for kind in costs}
         data = self._copied(costs, block, targets) if block.mirrored or self.mirrored[block.instances].any() else {}
         for kind in costs:
             costs[kind] += self.now + moved[kind]
@@ -150,18 +159,6 @@ class PlacementPrice:
             rows = np.flatnonzero((column < len(nodes)) & (nodes[np.minimum(column, len(nodes) - 1)] == old))
             change[rows, column[rows]] -= less[rows]
         return change
-
-    def _moved_primaries(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> dict[MoveKind, Floats]:
-        """Return by how much the cost of moved primaries changes."""
-        home, each = self.home.primary[block.instances], self.each[block.instances]
-        was = each * (block.primary != home)
-        to_s = each * (block.secondary != home) - was
-        away = np.repeat((each - was)[:, None], len(targets.nodes), axis=1)
-        columns = targets.column[home]
-        known = columns != NOWHERE
-        away[block.order[known], columns[known]] -= each[known]
-        by_primary = {Node.P: np.zeros((1, 1)), Node.S: to_s[:, None], Node.T: away}
-        return {kind: by_primary[PRIMARY_AFTER[kind]] for kind in costs}
 
     def _copied(self, costs: dict[MoveKind, Floats], block: Block, targets: Targets) -> dict[MoveKind, Floats]:
         """Return the change of MiB copied on the shortest way from home."""

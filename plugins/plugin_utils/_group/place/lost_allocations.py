@@ -75,7 +75,9 @@ def losses(state: ClusterState, instance: int, primaries: Integers, secondaries:
     """
     facts = state.facts.instances
     need = facts.as_primary[:, instance]
-    disk = _pool_need(state, instance)
+    # What the instance takes of the pool that new instances would use by default.
+    pool = int(state.facts.instances.pool[instance])
+    disk = float(state.facts.instances.disk[instance]) if pool != NOWHERE and state.facts.pool_names[pool] == NODE_DISK else 0.0
     after = _vectors(_room(state, primaries, need, disk, state.reserved[primaries]), sizes)
     lost = (allocation_vectors(state, primaries, sizes) - after)[:, None, :]
     left = (state.quantities[Quantity.DISK, primaries] + need[Quantity.DISK])[:, None]
@@ -88,12 +90,6 @@ def losses(state: ClusterState, instance: int, primaries: Integers, secondaries:
     lost_there = allocation_vectors(state, secondaries, sizes)[None, :, :] - after_there
     left_there = state.quantities[Quantity.DISK, secondaries] + need_there[Quantity.DISK]
     return Losses(lost + lost_there, left + left_there[None, :])
-
-
-def _pool_need(state: ClusterState, instance: int) -> float:
-    """Return what the instance takes of the pool that new instances would use by default."""
-    pool = int(state.facts.instances.pool[instance])
-    return float(state.facts.instances.disk[instance]) if pool != NOWHERE and state.facts.pool_names[pool] == NODE_DISK else 0.0
 
 
 def _room(state: ClusterState, nodes: Integers, change: Floats, pool_need: float, reserved: Floats) -> _Room:

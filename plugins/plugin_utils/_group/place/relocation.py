@@ -83,7 +83,11 @@ def relocate(
     most = max(MOST_PLACES // max(len(offers), 1), 1)
     scorer = Scorer(lifted, mode)
     importance = importances(state, [offer.instance for offer in offers])
-    tiered = _in_tiers(weights, len(offers))
+    # Weights between 0 and 1 in which leaving the group outweighs all that `count` moves can cost inside it.
+    count = len(offers)
+    part = 1 / (max(weights.inside, 1.0) * 2 * max(count, 1))
+    inside = weights.times(part)
+    tiered = dataclasses.replace(inside, leaving=weights.leaving).times(1 / (weights.leaving + 0.5))
     found = [_choices(state, lifted, offer, scorer, tiered, importance[offer.instance]) for offer in offers]
     places, proven = assign(*_with_passage(allowed, lifted, passing), [choices.cheapest(most) for choices in found], effort)
     targets = {
@@ -101,13 +105,6 @@ def _with_passage(allowed: ClusterState, lifted: ClusterState, passing: Mapping[
         allowed.reserved[node] = allowed.quantities[Quantity.MEMORY, node] + short + memory
         lifted.quantities[Quantity.MEMORY, node] -= memory
     return allowed, lifted
-
-
-def _in_tiers(weights: Weights, count: int) -> Weights:
-    """Return weights between 0 and 1 in which leaving the group outweighs all that `count` moves can cost inside it."""
-    part = 1 / (max(weights.inside, 1.0) * 2 * max(count, 1))
-    inside = weights.times(part)
-    return dataclasses.replace(inside, leaving=weights.leaving).times(1 / (weights.leaving + 0.5))
 
 
 def _choices(state: ClusterState, lifted: ClusterState, offer: Offer, scorer: Scorer, weights: Weights, importance: int) -> Choices:

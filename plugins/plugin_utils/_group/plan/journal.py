@@ -68,25 +68,22 @@ def read_journal(path: Path) -> tuple[MovePlan, Progress]:
         jobs = {int(move): job for move, job in document["jobs"].items()}
         failures = {int(move): str(says) for move, says in document["failures"].items()}
         progress = Progress(tuple(document["done"]), jobs, failures)
-        _check_progress(plan, progress)
+        # Raise ValueError for a progress that is none of the plan. Numbers of jobs become arguments of commands, and
+        # none is an option.
+        most = [len(move.steps) for move in plan.moves]
+        counts = [number for number, steps in zip(progress.done, most) if is_whole(number) and 0 <= number <= steps]
+        if len(counts) != len(progress.done) or len(counts) != len(most):
+            raise ValueError(f"done must say for each of {len(most)} moves how many of its steps are done")
+        if not {*progress.jobs, *progress.failures} <= {*range(len(most))}:
+            raise ValueError("jobs and failures are of moves that the plan does not have")
+        if not all(isinstance(job, str) and JOB.fullmatch(job) for job in progress.jobs.values()):
+            raise ValueError("a job is no text that begins with a letter or a digit")
         return plan, progress
     except OSError as error:
         says = f"cannot read {path}: {error.strerror or error}"
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         says = f"{path} is not the journal of a plan ({type(error).__name__}: {error}); move it away to start over"
     raise InputError([Mistake("journal", says)])
-
-
-def _check_progress(plan: MovePlan, progress: Progress) -> None:
-    """Raise ValueError for a progress that is none of the plan. Numbers of jobs become arguments of commands, and none is an option."""
-    most = [len(move.steps) for move in plan.moves]
-    counts = [number for number, steps in zip(progress.done, most) if is_whole(number) and 0 <= number <= steps]
-    if len(counts) != len(progress.done) or len(counts) != len(most):
-        raise ValueError(f"done must say for each of {len(most)} moves how many of its steps are done")
-    if not {*progress.jobs, *progress.failures} <= {*range(len(most))}:
-        raise ValueError("jobs and failures are of moves that the plan does not have")
-    if not all(isinstance(job, str) and JOB.fullmatch(job) for job in progress.jobs.values()):
-        raise ValueError("a job is no text that begins with a letter or a digit")
 
 
 def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:

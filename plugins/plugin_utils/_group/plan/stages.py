@@ -58,7 +58,14 @@ def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_nod
     """
     after: list[tuple[int, ...]] = [()] * len(moves)
     found: list[list[int]] = []
-    for part in _parts(state, moves):
+    # The positions of moves in sets that have no group in common, each in order.
+    group_of = state.facts.nodes.group
+    groups_of = [{int(group_of[node]) for node in nodes_of(move)} for move in moves]
+    parts: list[set[int]] = []
+    for groups in groups_of:
+        joined = groups.union(*(part for part in parts if part & groups))
+        parts = [*(part for part in parts if not part & groups), joined]
+    for part in [[number for number, groups in enumerate(groups_of) if groups & part] for part in parts]:
         own, is_whole = _by_runs(state, moves, part, guard, most_at_node)
         if not is_whole and len(part) <= MOST_PACKED:
             own = min(own, _Packing(state, moves, guard, most_at_node).of_positions(part) or own, key=len)
@@ -79,17 +86,6 @@ def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_nod
 def nodes_of(move: Move) -> set[int]:
     """Return the nodes that a move touches."""
     return {node for place in (move.source, *move.steps) for node in place} - {NOWHERE}
-
-
-def _parts(state: ClusterState, moves: Sequence[Move]) -> list[list[int]]:
-    """Return the positions of moves in sets that have no group in common, each in order."""
-    group_of = state.facts.nodes.group
-    groups_of = [{int(group_of[node]) for node in nodes_of(move)} for move in moves]
-    parts: list[set[int]] = []
-    for groups in groups_of:
-        joined = groups.union(*(part for part in parts if part & groups))
-        parts = [*(part for part in parts if not part & groups), joined]
-    return [[number for number, groups in enumerate(groups_of) if groups & part] for part in parts]
 
 
 def _by_runs(

@@ -296,7 +296,10 @@ def _repair(state: ClusterState, before: Health, reasons: dict[int, Cause], targ
     found = _ordered(state, targets)
     moves = found.moves
     after = after_moves(state, moves)
-    if _harms(state, after, before.group):
+    # Whether another group strands more than before: instances on shared storage that could not restart.
+    changed = set(np.flatnonzero((state.primary != after.primary) | (state.secondary != after.secondary)).tolist())
+    groups = {after.group_of(instance) for instance in changed} - {before.group}
+    if any(strands_more(state, after, other) for other in groups):
         moves, after, proven = (), state, False
     return Repair(before.group, before, reasons, moves, group_health(after, before.group), (), proven and not found.blocked)
 
@@ -304,13 +307,6 @@ def _repair(state: ClusterState, before: Health, reasons: dict[int, Cause], targ
 def _ordered(state: ClusterState, targets: Mapping[int, Place]) -> Ordered:
     """Return moves to the targets that keep what shared storage has for failures in the groups that they leave."""
     return order(state, targets, Guard.at_every_move(state, reserves_left(state, targets)), Budget(trials=MOST_ASIDE))
-
-
-def _harms(state: ClusterState, after: ClusterState, group: int) -> bool:
-    """Return whether another group strands more than before: instances on shared storage that could not restart."""
-    changed = set(np.flatnonzero((state.primary != after.primary) | (state.secondary != after.secondary)).tolist())
-    groups = {after.group_of(instance) for instance in changed} - {group}
-    return any(strands_more(state, after, other) for other in groups)
 
 
 def _evacuated(state: ClusterState, before: Health, mode: ScoreMode) -> dict[int, Place]:

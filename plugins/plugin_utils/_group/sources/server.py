@@ -84,8 +84,15 @@ class Server:
     def _read(self, address: str, deadline: float) -> bytes | Exception:
         """Return the body of an answer, or why there is none."""
         try:
-            request = urllib.request.Request(address, headers=self._headers())
-            handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=self._context()), _NoRedirect()]
+            headers = {"Accept": "application/json"}
+            if self.username:
+                headers["Authorization"] = self.authorization(self.username, self.password)
+            request = urllib.request.Request(address, headers=headers)
+            context = ssl.create_default_context()
+            if not self.validate_certs:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+            handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context), _NoRedirect()]
             with urllib.request.build_opener(*handlers).open(request, timeout=self.timeout) as answer:
                 body = bytearray()
                 while chunk := answer.read1(_CHUNK):
@@ -117,19 +124,6 @@ class Server:
         for secret in secrets:
             text = text.replace(secret, "********")
         return text
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Accept": "application/json"}
-        if self.username:
-            headers["Authorization"] = self.authorization(self.username, self.password)
-        return headers
-
-    def _context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        if not self.validate_certs:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -351,20 +351,7 @@ def write_text(cluster: Cluster) -> str:
 
     Raises InputError for tags that would be read as other tags, columns or lines.
     """
-    _refuse_odd_tags(cluster)
-    uuids = {group.name: group.uuid for group in cluster.groups}
-    sections = (
-        [_line(_GROUP_COLUMNS, group) for group in cluster.groups],
-        [_node_line(node, uuids[node.group]) for node in cluster.nodes],
-        [_line(_INSTANCE_COLUMNS, instance) for instance in cluster.instances],
-        list(cluster.tags),
-        [_policy_line("", cluster.policy), *(_policy_line(group.name, group.policy) for group in cluster.groups)],
-    )
-    return "\n".join("".join(f"{line}\n" for line in lines) for lines in sections)
-
-
-def _refuse_odd_tags(cluster: Cluster) -> None:
-    """Raise InputError for tags that end a tag, a column or a line; all other texts of a cluster are names."""
+    # Raise InputError for tags that end a tag, a column or a line; all other texts of a cluster are names.
     owners: dict[str, Sequence[Group | Node | Instance]] = {
         "groups": cluster.groups,
         "nodes": cluster.nodes,
@@ -379,6 +366,15 @@ def _refuse_odd_tags(cluster: Cluster) -> None:
                     f"{place}tags[{number}]", f"is {shown(tag)}; the text of Ganeti has only tags without {' '.join(_ENDS)} and controls"
                 )
     mistakes.check()
+    uuids = {group.name: group.uuid for group in cluster.groups}
+    sections = (
+        [_line(_GROUP_COLUMNS, group) for group in cluster.groups],
+        [_node_line(node, uuids[node.group]) for node in cluster.nodes],
+        [_line(_INSTANCE_COLUMNS, instance) for instance in cluster.instances],
+        list(cluster.tags),
+        [_policy_line("", cluster.policy), *(_policy_line(group.name, group.policy) for group in cluster.groups)],
+    )
+    return "\n".join("".join(f"{line}\n" for line in lines) for lines in sections)
 
 
 def _node_line(node: Node, group_uuid: str) -> str:

@@ -79,7 +79,10 @@ def _bands(
     tolerance: float,
 ) -> dict[Key, tuple[float, float]]:
     """Return the band of each storage; what cannot move is fixed."""
-    fixed = _moved_away({key: storage.used for key, storage in storages.items()}, candidates)
+    used = {key: storage.used for key, storage in storages.items()}
+    fixed = dict(used)
+    for candidate in candidates:
+        fixed[candidate.source] -= candidate.size
     return {key: band for members in sets for key, band in even_bands(members, storages, fixed, tolerance).items()}
 
 
@@ -100,13 +103,6 @@ def _find(
             found.append(even_set(members, storages, own, bands, most))
             most = most.less(found[-1].moves)
     return found
-
-
-def _moved_away(used: Mapping[Key, int], candidates: Sequence[Candidate]) -> dict[Key, int]:
-    left = dict(used)
-    for candidate in candidates:
-        left[candidate.source] -= candidate.size
-    return left
 
 
 def _moved(used: Mapping[Key, int], moves: Sequence[DiskMove]) -> dict[Key, int]:

@@ -248,7 +248,18 @@ class _Run:
         """Return the plans of groups that are due, the most uneven first, with as many moves as a run may have in all."""
         due = sorted((group for group in decisions if decisions[group].action == Action.BALANCE), key=lambda g: -self._conditions[g].value)
         most = left = self._options().prices.most_moves
-        search = self._search(record, Purpose.BALANCE, due, self._resting(record), left, self._options().prices.most_data)
+        # The cluster with a rule that instances stay which were moved a short while ago.
+        since = self._now - self._wanted.rules.rest
+        names = tuple(instance.name for instance in self._cluster.instances if since < record.moved.get(instance.name, since))
+        rule = Rule(_RESTING, RuleKind.IGNORE, instances=names, reason="resting")
+        search = self._search(
+            record,
+            Purpose.BALANCE,
+            due,
+            (dataclasses.replace(self._cluster, rules=(*self._cluster.rules, rule)) if names else self._cluster),
+            left,
+            self._options().prices.most_data,
+        )
         made: list[GroupPlan] = []
         now = {**decisions}
         for group in due:
@@ -282,13 +293,6 @@ class _Run:
         fresh = [group for group in groups if record.group(self._name(group)).fruitless.get(purpose) != marks[group]]
         plans = self._solver(request).plans(fresh) if fresh else []
         return _Search(purpose, marks, {found.group: found for found in plans})
-
-    def _resting(self, record: Record) -> Cluster:
-        """Return the cluster with a rule that instances stay which were moved a short while ago."""
-        since = self._now - self._wanted.rules.rest
-        names = tuple(instance.name for instance in self._cluster.instances if since < record.moved.get(instance.name, since))
-        rule = Rule(_RESTING, RuleKind.IGNORE, instances=names, reason="resting")
-        return dataclasses.replace(self._cluster, rules=(*self._cluster.rules, rule)) if names else self._cluster
 
     def _repair(self, found: GroupPlan) -> GroupPlan:
         """Return as few moves of a plan as make as little wrong as all of them would."""

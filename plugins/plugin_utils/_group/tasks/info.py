@@ -246,8 +246,11 @@ _MOST_PROBLEMS = 40
 
 def summary(report: Mapping[str, t.Any]) -> str:
     """Return a report as lines of text."""
+    health = report["health"]
+    counts = ", ".join(f"{name} {count}" for name, count in health.items() if name != "healthy" and count)
+    state = "healthy" if health["healthy"] else f"not healthy: {counts}"
     parts = [
-        _head(report),
+        f"Cluster score {report['score']:.8f} ({report['score_mode']}), {state}",
         table(
             ("group", "nodes", "offline", "instances", "free memory", "free disk", "score", "ok"),
             _groups(report),
@@ -263,13 +266,6 @@ def summary(report: Mapping[str, t.Any]) -> str:
         "\n".join(f"wish: {wish['says']}" for wish in report["wishes"]),
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def _head(report: Mapping[str, t.Any]) -> str:
-    health = report["health"]
-    counts = ", ".join(f"{name} {count}" for name, count in health.items() if name != "healthy" and count)
-    state = "healthy" if health["healthy"] else f"not healthy: {counts}"
-    return f"Cluster score {report['score']:.8f} ({report['score_mode']}), {state}"
 
 
 def _groups(report: Mapping[str, t.Any]) -> list[tuple[str, ...]]:

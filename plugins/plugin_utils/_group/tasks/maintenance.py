@@ -15,7 +15,7 @@ from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import refuse_less
 from ..cluster.changes import with_places
 from ..cluster.commands import Command, StepKind, command_of
-from ..cluster.model import Cluster, Manager
+from ..cluster.model import Manager
 from ..cluster.state import ClusterState
 from ..evacuate.downtime import DowntimeOptions, NonRedundant, back, targets
 from ..evacuate.rolling_maintenance import NodeSet, roll
@@ -113,7 +113,11 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     target, minimum = (room_wanted(cluster, factor) for factor in factors.values())
     found = squeeze(cluster, target, minimum, arguments.get("redundant", True))
     names = [node.name for node in cluster.nodes]
-    state = ClusterState.from_cluster(_switched_on(cluster, found.power_on))
+    # The cluster with these nodes online.
+    members = tuple(
+        dataclasses.replace(node, offline=node.offline and position not in found.power_on) for position, node in enumerate(cluster.nodes)
+    )
+    state = ClusterState.from_cluster(dataclasses.replace(cluster, nodes=members))
     guard = Guard.at_every_step(state, reserves_left(state, [move.instance for move in found.moves]))
     off, on = (nodes if cluster.manager == Manager.GANETI else () for nodes in (found.power_off, found.power_on))
     answer = {
@@ -127,11 +131,3 @@ def run_squeeze(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
         + [f"gnt-node modify --offline no {shlex.quote(names[node])}" for node in on],
     }
     return with_left_out(with_notes(cluster, answer | {"summary": squeeze_summary(answer)}), left_out_of_moves(cluster))
-
-
-def _switched_on(cluster: Cluster, nodes: tuple[int, ...]) -> Cluster:
-    """Return the cluster with these nodes online."""
-    members = tuple(
-        dataclasses.replace(node, offline=node.offline and position not in nodes) for position, node in enumerate(cluster.nodes)
-    )
-    return dataclasses.replace(cluster, nodes=members)

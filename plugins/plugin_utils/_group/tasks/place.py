@@ -38,7 +38,11 @@ def place(loaded: Loaded, arguments: Mapping[str, t.Any]) -> Plain:
     """
     cluster = loaded.cluster
     given = arguments.get("instances")
-    instances = _asked(loaded) if given is None else parse_new_instances([_without_group(item) for item in given], cluster)
+    instances = (
+        (requested_instances(loaded) if loaded.request else ())
+        if given is None
+        else parse_new_instances([_without_group(item) for item in given], cluster)
+    )
     if not instances:
         raise InputError([Mistake("instances", "there is nothing to place; list instances, or use a source with a request to allocate")])
     state = ClusterState.from_cluster(cluster, instances)
@@ -60,10 +64,6 @@ def _room_to_plain(state: ClusterState, room: Room, mode: ScoreMode) -> Plain:
     plan = plan_to_plain(state, stages(state, room.moves, guard), mode)
     restarts = [state.facts.instances.names[instance] for instance in restarted(state, room.moves)]
     return {"moves": list(plan["moves"]), "plan": plan, "fewest": room.fewest, "restarts": restarts}
-
-
-def _asked(loaded: Loaded) -> tuple[Instance, ...]:
-    return requested_instances(loaded) if loaded.request else ()
 
 
 def reason_to_plain(cluster: Cluster, reason: Reason) -> Plain:

@@ -43,7 +43,11 @@ def run_redistribute(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = 
     """Return what the action group_redistribute documents. Raises InputError with all mistakes."""
     state = ClusterState.from_cluster(_measured(loaded.cluster, arguments))
     groups = chosen_groups(state, arguments.get("groups"))
-    options = _load_options(arguments, groups)
+    mistakes = Mistakes()
+    refuse_less(arguments, {"tolerance": 0, "min_gain": 0, "max_moves": 0, "workers": 0, "time_limit": 0}, mistakes)
+    mistakes.check()
+    given = {name: arguments[name] for name in ("tolerance", "min_gain", "max_moves", "disk_moves") if arguments.get(name) is not None}
+    options = LoadOptions(sources=tuple(groups), **given)
     mode = ScoreMode(arguments.get("score", ScoreMode.HTOOLS))
     if By(arguments.get("by", By.HEALTH)) == By.LOAD:
         return _balanced(state, options, mode)
@@ -83,14 +87,6 @@ def chosen_groups(state: ClusterState, names: Sequence[str] | None) -> list[int]
     found = [find_group(cluster, name, f"groups[{position}]", mistakes) for position, name in enumerate(names)]
     mistakes.check()
     return list(dict.fromkeys(group for group in found if group is not None))
-
-
-def _load_options(arguments: Mapping[str, t.Any], groups: list[int]) -> LoadOptions:
-    mistakes = Mistakes()
-    refuse_less(arguments, {"tolerance": 0, "min_gain": 0, "max_moves": 0, "workers": 0, "time_limit": 0}, mistakes)
-    mistakes.check()
-    given = {name: arguments[name] for name in ("tolerance", "min_gain", "max_moves", "disk_moves") if arguments.get(name) is not None}
-    return LoadOptions(sources=tuple(groups), **given)
 
 
 def _healthy_to_plain(state: ClusterState, group: int) -> Plain:

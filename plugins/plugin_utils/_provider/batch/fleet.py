@@ -15,10 +15,10 @@ from ..candidates.preferred import tiers
 from ..candidates.write import Candidate
 from ..feasible.parts import Asker
 from ..ledger.neighbours import Roots
-from ..ledger.read import Holding, read_numbers
+from ..ledger.read import read_numbers
 from ..request.model import Request
 from ..world.model import LARGEST_CAPACITY
-from .model import Entry, Key, Placement, placement_of
+from .model import Entry, Placement, placement_of
 from .supply import Supply, Taken
 
 APART = ("root", "provider")
@@ -59,7 +59,16 @@ class Fleet:
         """Return where an entry goes, and take that; None if it fits nowhere."""
         self._open.discard(entry.consumer)
         for number, alternative in enumerate(entry.alternatives):
-            only, never = self._only_roots(entry, number), self._other_roots(entry, number)
+            # The only roots that an entry may be on: those of consumers that it or that name it in `with`; None for
+            # any.
+            sets = []
+            for uuid in entry.near[number] - {entry.consumer}:
+                if uuid in self._placed:
+                    sets.append(frozenset(self._placed[uuid].roots))
+                elif uuid not in self._open:
+                    sets.append(self.roots.get(uuid, frozenset()))
+            sets += [frozenset(other.roots) for other in self._naming if entry.consumer in other.near]
+            only, never = (frozenset.intersection(*sets) if sets else None), self._other_roots(entry, number)
             for tier in tiers(replace(alternative, near=(), away=(), roots=only, other_roots=frozenset())):
                 found = self._find(entry, tier, never)
                 if found is not None:
@@ -75,12 +84,17 @@ class Fleet:
 
     def _find(self, entry: Entry, tier: Request, never: frozenset[str]) -> tuple[Candidate, tuple[Index, int]] | None:
         if entry.holding is not None:
-            asker = Asker(self.connection, entry.holding, taken=self._taken_by_others(entry.holding))
+            # What other entries took; of what a consumer has where nothing more is given, all there can be.
+            closed = [key for key in {*entry.holding.amounts, *self.taken.amounts} if key[0] in self.taken.closed]
+            asker = Asker(self.connection, entry.holding, taken={**self.taken.amounts, **dict.fromkeys(closed, LARGEST_CAPACITY)})
             answer = asker.find(replace(tier, limit=1, other_roots=never), entry.options)
             self.is_truncated = self.is_truncated or answer.truncated
             return (answer.candidates[0], answer.anchors[0]) if answer.candidates else None
         supply = self._supply(entry, tier)
-        found = supply.take(self._numbers_of(never))
+        unknown = never - self._numbers.keys()
+        if unknown:
+            self._numbers.update((uuid, number) for uuid, (number, _uuid) in read_numbers(self.connection, unknown).items())
+        found = supply.take(frozenset(self._numbers[uuid] for uuid in never if uuid in self._numbers))
         self.is_truncated = self.is_truncated or supply.is_truncated
         return found
 
@@ -91,28 +105,6 @@ class Fleet:
         if key not in self._supplies:
             self._supplies[key] = Supply(self.connection, tier, entry.options, self.taken, len(self.entries))
         return self._supplies[key]
-
-    def _numbers_of(self, roots: frozenset[str]) -> frozenset[int]:
-        unknown = roots - self._numbers.keys()
-        if unknown:
-            self._numbers.update((uuid, number) for uuid, (number, _uuid) in read_numbers(self.connection, unknown).items())
-        return frozenset(self._numbers[uuid] for uuid in roots if uuid in self._numbers)
-
-    def _taken_by_others(self, holding: Holding) -> dict[Key, int]:
-        """Return what other entries took; of what a consumer has where nothing more is given, all there can be."""
-        closed = [key for key in {*holding.amounts, *self.taken.amounts} if key[0] in self.taken.closed]
-        return {**self.taken.amounts, **dict.fromkeys(closed, LARGEST_CAPACITY)}
-
-    def _only_roots(self, entry: Entry, alternative: int) -> frozenset[str] | None:
-        """Return the only roots that an entry may be on: those of consumers that it or that name it in `with`; None for any."""
-        sets = []
-        for uuid in entry.near[alternative] - {entry.consumer}:
-            if uuid in self._placed:
-                sets.append(frozenset(self._placed[uuid].roots))
-            elif uuid not in self._open:
-                sets.append(self.roots.get(uuid, frozenset()))
-        sets += [frozenset(other.roots) for other in self._naming if entry.consumer in other.near]
-        return frozenset.intersection(*sets) if sets else None
 
     def _other_roots(self, entry: Entry, alternative: int) -> frozenset[str]:
         """Return the roots that an entry must not be on."""

@@ -64,7 +64,27 @@ class Together:
         """Return where they go."""
         if not self.gang.within:
             return self._anywhere(self.entries, self.kept)
-        return self._within_one()
+        count = len(self.entries) + len(self.kept)
+        found = self._aggregates()
+        inside = read_roots_in(self.connection, {number for each in self.kept for number in each.roots.values()})
+        # Where most of them are already comes first, then what the caller prefers, then the smallest aggregate.
+        stay = {aggregate: sum(set(each.roots.values()) <= inside.get(aggregate, set()) for each in self.kept) for aggregate in found}
+        least = count if self.gang.apart == "root" else 1
+        large = [aggregate for aggregate in sorted(found, key=lambda aggregate: -stay[aggregate]) if found[aggregate] >= least]
+        nearest = Outcome(None, tuple(self.entries))
+        is_sure = True
+        for aggregate in large:
+            outcome = self._in(aggregate, inside)
+            if outcome.placed is not None:
+                return outcome
+            is_sure = is_sure and outcome.is_sure
+            nearest = max(nearest, outcome, key=lambda outcome: outcome.fits)
+        if self.gang.apart == "root":
+            for aggregate in sorted(found.keys() - set(large), key=lambda aggregate: (-found[aggregate], aggregate)):
+                if found[aggregate] <= nearest.fits:
+                    break
+                nearest = max(nearest, self._in(aggregate, inside), key=lambda outcome: outcome.fits)
+        return replace(nearest, is_sure=is_sure, looked_at=len(found))
 
     def _anywhere(self, entries: Sequence[Entry], kept: Sequence[Placement]) -> Outcome:
         if kept and not self._are_apart(kept):
@@ -121,29 +141,6 @@ class Together:
             return True
         used = [where for each in kept for where in (each.roots.values() if self.gang.apart == "root" else each.providers)]
         return len(used) == len(set(used))
-
-    def _within_one(self) -> Outcome:
-        count = len(self.entries) + len(self.kept)
-        found = self._aggregates()
-        inside = read_roots_in(self.connection, {number for each in self.kept for number in each.roots.values()})
-        # Where most of them are already comes first, then what the caller prefers, then the smallest aggregate.
-        stay = {aggregate: sum(set(each.roots.values()) <= inside.get(aggregate, set()) for each in self.kept) for aggregate in found}
-        least = count if self.gang.apart == "root" else 1
-        large = [aggregate for aggregate in sorted(found, key=lambda aggregate: -stay[aggregate]) if found[aggregate] >= least]
-        nearest = Outcome(None, tuple(self.entries))
-        is_sure = True
-        for aggregate in large:
-            outcome = self._in(aggregate, inside)
-            if outcome.placed is not None:
-                return outcome
-            is_sure = is_sure and outcome.is_sure
-            nearest = max(nearest, outcome, key=lambda outcome: outcome.fits)
-        if self.gang.apart == "root":
-            for aggregate in sorted(found.keys() - set(large), key=lambda aggregate: (-found[aggregate], aggregate)):
-                if found[aggregate] <= nearest.fits:
-                    break
-                nearest = max(nearest, self._in(aggregate, inside), key=lambda outcome: outcome.fits)
-        return replace(nearest, is_sure=is_sure, looked_at=len(found))
 
     def _in(self, aggregate: str, inside: Mapping[str, set[int]]) -> Outcome:
         members = inside.get(aggregate, set())

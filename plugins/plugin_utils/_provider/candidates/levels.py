@@ -75,7 +75,14 @@ def make_levels(index: Index, request: Request, *, interchangeable_once: bool, r
     trees = np.flatnonzero(feasible_trees(index, request, asked))
     whole = [column for column in asked if not column.can_split]
     splits = tuple(column for column in asked if column.can_split)
-    overlaps = _overlaps(index, request, whole, trees)
+    # For each pair of columns that would compete for a provider in which of the trees there is one that both could
+    # choose.
+    overlaps = {
+        (first, second): trees_with(index, whole[first].own & whole[second].own, whole[first].shared & whole[second].shared)[trees]
+        for second in range(len(whole))
+        for first in range(second)
+        if _may_compete(request, whole[first], whole[second])
+    }
     maker = _Maker(index, request, whole, splits, {pair for pair, found in overlaps.items() if found.any()}, interchangeable_once)
     competes = np.zeros((len(whole), len(trees)), dtype=bool)
     for (first, second), found in overlaps.items():
@@ -158,16 +165,6 @@ def _is_tied(request: Request, column: Column) -> bool:
     """Whether others narrow a column's choices wherever they lie; the free ones come last, where every combination is a candidate."""
     in_subtree = any(column.group.suffix in (*subtree.together, *subtree.apart) for subtree in request.subtrees)
     return in_subtree or (column.unsuffixed and bool(column.group.required))
-
-
-def _overlaps(index: Index, request: Request, columns: Sequence[Column], trees: Integers) -> dict[tuple[int, int], Flags]:
-    """Return for each pair of columns that would compete for a provider in which of the trees there is one that both could choose."""
-    return {
-        (first, second): trees_with(index, columns[first].own & columns[second].own, columns[first].shared & columns[second].shared)[trees]
-        for second in range(len(columns))
-        for first in range(second)
-        if _may_compete(request, columns[first], columns[second])
-    }
 
 
 def _may_compete(request: Request, first: Column, second: Column) -> bool:

@@ -131,7 +131,9 @@ def _only_choice(constraints: Sequence[Sequence[Constraint]], options: Sequence[
 
 def _split_choices(levels: Levels, positions: tuple[int, ...], split_options: Sequence[Positions], budget: Budget) -> Iterator[Choice]:
     for parts in _fillings_of_all(levels, positions, split_options, budget):
-        if _have_required(levels, positions, parts):
+        providers = [position for column, position in zip(levels.columns, positions, strict=True) if column.unsuffixed]
+        providers.extend(position for filling in parts for position, _amount in filling)
+        if all(any(mask[position] for position in providers) for mask in levels.required_at_end):
             yield positions, parts
 
 
@@ -151,9 +153,3 @@ def _fillings_of_all(
         if broken.issubset(position for position, _part in filling):
             for rest in _fillings_of_all(levels, positions, split_options, budget, start + 1):
                 yield (filling, *rest)
-
-
-def _have_required(levels: Levels, positions: tuple[int, ...], parts: tuple[tuple[Part, ...], ...]) -> bool:
-    providers = [position for column, position in zip(levels.columns, positions, strict=True) if column.unsuffixed]
-    providers.extend(position for filling in parts for position, _amount in filling)
-    return all(any(mask[position] for position in providers) for mask in levels.required_at_end)

@@ -76,20 +76,16 @@ def largest_free(index: Index, request: Request) -> Iterator[tuple[str, str, int
             table = index.classes.get(name)
             if table is None or not len(table.positions):
                 continue
-            allowed = _else_satisfied(index, group)[table.positions]
+            # Where all that a group asks of one provider but the amounts holds.
+            holds = np.ones(index.size, dtype=bool)
+            for found in column_filters(index, group, (), split=False):
+                holds &= found.own
+            allowed = holds[table.positions]
             most = np.where(table.most >= table.min_unit, table.most, 0)
             if allowed.any():
                 most = np.where(allowed, most, -1)
             row = int(most.argmax())
             yield group.suffix, name, amount, max(0, int(most[row])), int(table.positions[row])
-
-
-def _else_satisfied(index: Index, group: Group) -> Mask:
-    """Where all that a group asks of one provider but the amounts holds."""
-    holds = np.ones(index.size, dtype=bool)
-    for found in column_filters(index, group, (), split=False):
-        holds &= found.own
-    return holds
 
 
 def _group_relaxations(group: Group) -> Iterator[tuple[str, str, Group]]:

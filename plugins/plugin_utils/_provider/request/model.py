@@ -144,7 +144,10 @@ def check_request(request: Request, known: KnownNames, mistakes: Mistakes) -> No
     suffixes = {group.suffix for group in request.groups} - {UNSUFFIXED}
     for suffix in sorted(request.isolated - suffixes):
         mistakes.add("isolate", f"names {suffix!r}, but no group has that suffix")
-    _check_can_split(request, mistakes)
+    unsuffixed = request.group(UNSUFFIXED)
+    asked = {name for name, _amount in unsuffixed.resources} if unsuffixed else set()
+    for name in sorted(request.can_split - asked):
+        mistakes.add("can_split", f"names {name!r}, which the group without a suffix does not ask for")
     for trait in sorted(request.root_required & request.root_forbidden):
         mistakes.add("root_required", f"requires and forbids {trait}")
     _check_known(request, known, mistakes)
@@ -176,13 +179,6 @@ def _check_subtrees(request: Request, mistakes: Mistakes) -> None:
             mistakes.add(place, "needs at least one suffix without !")
         for suffix in sorted(set(subtree.together) & set(subtree.apart)):
             mistakes.add(place, f"names {suffix!r} both with and without !")
-
-
-def _check_can_split(request: Request, mistakes: Mistakes) -> None:
-    unsuffixed = request.group(UNSUFFIXED)
-    asked = {name for name, _amount in unsuffixed.resources} if unsuffixed else set()
-    for name in sorted(request.can_split - asked):
-        mistakes.add("can_split", f"names {name!r}, which the group without a suffix does not ask for")
 
 
 def _check_known(request: Request, known: KnownNames, mistakes: Mistakes) -> None:

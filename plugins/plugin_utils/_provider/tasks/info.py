@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -91,7 +91,12 @@ def run_provider_info(arguments: Mapping[str, t.Any], *, rehearsal: Path | None 
         providers = _tree_after_tree(world.providers)
         if chosen is not None:
             providers = [provider for provider in providers if provider.uuid in chosen]
-            world = _only(world, chosen)
+            # A world with what is allotted of some providers alone.
+            held = {
+                consumer: {provider: amounts for provider, amounts in parts.items() if provider in chosen}
+                for consumer, parts in world.allocations.items()
+            }
+            world = replace(world, allocations=held)
         allocations = _wanted_allocations(world, consumers, arguments)
         result = describe_providers(providers, world, allocations, consumers)
         labels = {uuid: consumers[uuid].label for uuid in allocations}
@@ -128,15 +133,6 @@ def _quotas(connection: sa.Connection, projects: Sequence[str] | None) -> Plain:
             used = read_used(connection, project, now)
             found[project] = {name: {"limit": most, "used": used[name]} for name, most in sorted(limits[project].items())}
     return found
-
-
-def _only(world: World, chosen: Collection[str]) -> World:
-    """Return a world with what is allotted of some providers alone."""
-    held = {
-        consumer: {provider: amounts for provider, amounts in parts.items() if provider in chosen}
-        for consumer, parts in world.allocations.items()
-    }
-    return replace(world, allocations=held)
 
 
 def _placed(providers: Sequence[Provider], world: World) -> list[Provider]:

@@ -34,7 +34,12 @@ def run_recoverably(ledger: Ledger, arguments: Mapping[str, t.Any], work: Callab
         return {**(result := work(ledger)), "warnings": [ledger.made, *result.get("warnings", ())]}
     if ledger.dry_run:
         return work(ledger)
-    note = _note_of(ledger, arguments)
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    wanted = {key: value for key, value in arguments.items() if key not in _NO_PART}
+    url = ledger.url
+    where = [url.get_backend_name(), url.host, url.port, url.database]
+    text = json.dumps([where, wanted], sort_keys=True, default=str)
+    note = Path(state) / "bareon" / "in_doubt" / hashlib.sha256(text.encode()).hexdigest()
     try:
         result = work(ledger)
     except OutcomeUnknown:
@@ -48,12 +53,3 @@ def run_recoverably(ledger: Ledger, arguments: Mapping[str, t.Any], work: Callab
     if result["changed"] or not (was_noted or ledger.outcome.in_doubt):
         return result
     return {**result, "changed": True, "recovered": True}
-
-
-def _note_of(ledger: Ledger, arguments: Mapping[str, t.Any]) -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    wanted = {key: value for key, value in arguments.items() if key not in _NO_PART}
-    url = ledger.url
-    where = [url.get_backend_name(), url.host, url.port, url.database]
-    text = json.dumps([where, wanted], sort_keys=True, default=str)
-    return Path(state) / "bareon" / "in_doubt" / hashlib.sha256(text.encode()).hexdigest()

@@ -224,25 +224,21 @@ def _resolve_parents(providers: Sequence[Provider], by_reference: Mapping[str, P
             mistakes.add(f"{place}.providers", f"the parent {provider.parent!r} of {provider.name} is not a provider{hint}")
             continue
         placed.append(provider if provider.parent == parent.uuid else replace(provider, parent=parent.uuid))
-    looped = _in_loops({provider.uuid: provider.parent for provider in placed})
+    # The UUIDs from which the walk to the root never ends.
+    parents = {provider.uuid: provider.parent for provider in placed}
+    ends: set[str] = set()
+    looped: set[str] = set()
+    for uuid in parents:
+        path: dict[str, None] = {}
+        here: str | None = uuid
+        while here is not None and here in parents and here not in path and here not in ends and here not in looped:
+            path[here] = None
+            here = parents[here]
+        (looped if here in path or here in looped else ends).update(path)
     for provider in placed:
         if provider.uuid in looped:
             mistakes.add(f"{place}.providers", f"{provider.name} is its own ancestor; parents must not form a loop")
     return placed
-
-
-def _in_loops(parents: Mapping[str, str | None]) -> set[str]:
-    """Return the UUIDs from which the walk to the root never ends."""
-    ends: set[str] = set()
-    endless: set[str] = set()
-    for uuid in parents:
-        path: dict[str, None] = {}
-        here: str | None = uuid
-        while here is not None and here in parents and here not in path and here not in ends and here not in endless:
-            path[here] = None
-            here = parents[here]
-        (endless if here in path or here in endless else ends).update(path)
-    return endless
 
 
 def find_reference(reference: t.Any, by_reference: Mapping[str, Provider]) -> Provider | None:

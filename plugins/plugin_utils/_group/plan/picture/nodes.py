@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from .....module_utils._data.units import format_mib
 from .draw import Bar, Move, Picture, Plain, Row, change, draw, part, stage_of
@@ -28,9 +28,17 @@ def node_pictures(plan: Plain) -> list[Picture]:
 
 def node_parts(plan: Plain) -> tuple[list[Row], list[Move]]:
     """Return a row for each node and what is drawn of each move, in the order of the plan."""
-    suffix = _common_suffix([node["node"] for node in plan["nodes"]])
+    # The domain that all names share, with its dot.
+    names = [node["node"] for node in plan["nodes"]]
+    domain = {name.partition(".")[2] for name in names}
+    suffix = f".{domain.pop()}" if len(names) > 1 and len(domain) == 1 and "" not in domain else ""
     stages = stage_of(plan)
-    return _rows(plan["nodes"], suffix), [_move(move, stages[at], suffix) for at, move in enumerate(plan["moves"])]
+    # The rows of all nodes; loads are drawn to the scale of the highest.
+    nodes = plan["nodes"]
+    scale = max((node[when]["load"] for node in nodes for when in ("before", "after")), default=0)
+    return [_row(node, number, scale, suffix) for number, node in enumerate(nodes)], [
+        _move(move, stages[at], suffix) for at, move in enumerate(plan["moves"])
+    ]
 
 
 def _connected(nodes: Mapping[str, Plain], moves: Iterable[Plain]) -> list[list[str]]:
@@ -66,18 +74,6 @@ def _ends(move: Plain) -> list[tuple[str, str, str]]:
     lost = [name for name in source if name not in target] or [source[0]]
     gained = [name for name in target[1:] if name not in source]
     return lines + [("mirror", lost[-1], name) for name in gained]
-
-
-def _rows(nodes: Sequence[Plain], suffix: str) -> list[Row]:
-    """Return the rows of all nodes; loads are drawn to the scale of the highest."""
-    scale = max((node[when]["load"] for node in nodes for when in ("before", "after")), default=0)
-    return [_row(node, number, scale, suffix) for number, node in enumerate(nodes)]
-
-
-def _common_suffix(names: Sequence[str]) -> str:
-    """Return the domain that all names share, with its dot."""
-    domain = {name.partition(".")[2] for name in names}
-    return f".{domain.pop()}" if len(names) > 1 and len(domain) == 1 and "" not in domain else ""
 
 
 def _row(node: Plain, number: int, scale: float, suffix: str) -> Row:

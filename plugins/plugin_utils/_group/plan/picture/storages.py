@@ -41,27 +41,27 @@ def storage_pictures(plan: Plain, storages: Sequence[Plain]) -> list[Picture]:
 
 def storage_parts(plan: Plain, storages: Sequence[Plain]) -> tuple[list[Row], list[Move]]:
     """Return a row for each storage and what is drawn of each move, in the order of the plan."""
-    rows = _rows(storages)
+    # A row for each storage; for those with the same name the label has the node.
+    counts = collections.Counter(storage["storage"] for storage in storages)
+    rows = [_row(storage, number, counts[storage["storage"]] > 1) for number, storage in enumerate(storages)]
     name_of = {(storage["storage"], node): row.name for storage, row in zip(storages, rows) for node in storage["nodes"]}
     stages = stage_of(plan)
     return rows, [_move(move, stages[at], name_of) for at, move in enumerate(plan["moves"])]
-
-
-def _reached_by(storage: Plain) -> str:
-    return f"Storages of {listed(storage['nodes'], _MOST_NAMES)}"
-
-
-def _rows(storages: Sequence[Plain]) -> list[Row]:
-    """Return a row for each storage; for those with the same name the label has the node."""
-    counts = collections.Counter(storage["storage"] for storage in storages)
-    return [_row(storage, number, counts[storage["storage"]] > 1) for number, storage in enumerate(storages)]
 
 
 def _row(storage: Plain, number: int, many: bool) -> Row:
     label = f"{storage['storage']} of {listed(storage['nodes'], 1)}" if many else storage["storage"]
     before, after = (_bar(storage, when) for when in ("before", "after"))
     words = (change(before, after), f"reached by {listed(storage['nodes'], _MOST_NAMES)}")
-    return Row(f"{label} ({number})", label, number, before=(before,), after=(after,), words=words, group=_reached_by(storage))
+    return Row(
+        f"{label} ({number})",
+        label,
+        number,
+        before=(before,),
+        after=(after,),
+        words=words,
+        group=f"Storages of {listed(storage['nodes'], _MOST_NAMES)}",
+    )
 
 
 def _bar(storage: Plain, when: str) -> Bar:
