@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .._facts.present import Present
-from .._layout.losses import digest, paragraph, plain_losses
+from .._layout.losses import paragraph, plain_losses, why_unconfirmed
 from .._layout.protected import Protection
 from .._layout.read_present import read_present
 from .._schema.model import DesiredDisk, Layout
@@ -118,10 +118,10 @@ def _erased(place: Workplace, target: Target) -> t.Union[Record, str]:
 
 def _refused(foreseen: Foreseen, request: Request) -> str:
     plan = foreseen.plan
-    found = digest(plan.losses)
     reasons = [*plan.refusals, *foreseen.lacking]
-    if not reasons and plan.losses and request.confirm not in (None, found):
-        reasons.append(f"confirm is {request.confirm}, but the digest of what would be destroyed now is {found}. {paragraph(plan.losses)}")
+    if not reasons and plan.losses:
+        refusal = why_unconfirmed(request.confirm, plan.losses)
+        reasons += [refusal] if refusal is not None else []
     return "\n- ".join(["Nothing was erased:", *reasons]) if reasons else ""
 
 

@@ -30,7 +30,7 @@ from .._steps.thin import THIN_CHECK
 from .._steps.zfs import ZPOOL
 from .disks import find_disks
 from .identified import headers
-from .losses import DiskLoss, digest, paragraph, together
+from .losses import DiskLoss, paragraph, together, why_unconfirmed
 from .plan import LayoutPlan, plan_steps
 from .protected import Protection
 from .read_present import read_present
@@ -195,9 +195,9 @@ def _unconfirmed(request: Request, plan: LayoutPlan, known: Sequence[DiskLoss]) 
 
     `known` are the losses of earlier rounds of the run, which were confirmed: what is left of them is no other loss.
     """
-    found = digest(plan.losses)
-    if request.confirm not in (None, found) and together(known, plan.losses) != tuple(known):
-        yield f"confirm is {request.confirm}, but the digest of what would be destroyed now is {found}. {paragraph(plan.losses)}"
+    refusal = why_unconfirmed(request.confirm, plan.losses)
+    if refusal is not None and together(known, plan.losses) != tuple(known):
+        yield refusal
 
 
 def _missing(request: Request, machine: Machine, present: Present, steps: tuple[Step, ...]) -> tuple[str, ...]:

@@ -159,6 +159,14 @@ def plain_losses(losses: Sequence[DiskLoss]) -> dict[str, t.Any]:
     return {"destroys": [asdict(loss) for loss in losses], "destroys_digest": digest(losses)}
 
 
+def why_unconfirmed(confirm: t.Optional[str], losses: Sequence[DiskLoss]) -> t.Optional[str]:
+    """Return a refusal where another digest than that of the losses was confirmed; None also where none is to be confirmed."""
+    found = digest(losses)
+    if confirm in (None, found):
+        return None
+    return f"confirm is {confirm}, but the digest of what would be destroyed now is {found}. {paragraph(losses)}"
+
+
 def paragraph(losses: Sequence[DiskLoss]) -> str:
     """Return one paragraph for a person: what is destroyed, disk by disk."""
     disks = (f"on {loss.disk} ({loss.why}): {'; '.join(content.words for content in loss.contents)}" for loss in losses)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..._common.libraries import np
-from ..request.model import UNSUFFIXED, Group, Request
+from ..request.model import UNSUFFIXED, Request
 from .columns import Column
 from .constraints import Rules
 from .index import Index, Integers
@@ -106,10 +106,6 @@ def canonical(request: Request) -> t.Hashable | None:
     isolated = frozenset(kinds[suffix] for suffix in request.isolated)
     rest = replace(request, groups=(), subtrees=(), isolated=frozenset())
     return rest, alone, frozenset(entries.items()), isolated
-
-
-def _without_suffix(group: Group) -> Group:
-    return replace(group, suffix=group.suffix and "*", resources=tuple(sorted(group.resources)))
 
 
 def _counted(kinds: Iterable[t.Hashable]) -> frozenset[tuple[t.Hashable, int]]:

@@ -19,9 +19,6 @@ from .index import Index, Integers
 FEWEST_BOUNDED = 3
 """With fewer columns that compete the search itself is as quick as a bound on it."""
 
-Flags = npt.NDArray[np.bool_]
-"""By column and tree."""
-
 
 @dataclass(frozen=True)
 class Levels:
