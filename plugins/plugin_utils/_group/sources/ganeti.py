@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Ganeti says of groups and nodes in JSON, whatever it calls them: the rows that RAPI and IAllocator share, and what is made of them.
+"""What Ganeti says of groups, nodes and instances in JSON: the rows that RAPI and IAllocator share, and what is made of them.
 
 What a node that is offline, or does not answer, would report is 0. Only Ganeti's own flag makes a node offline; one that does not answer
 without it is unreachable, and one that is not to run instances is drained.
@@ -16,13 +16,15 @@ from collections.abc import Mapping
 from ....module_utils._data.containers import Row, Table, Values
 from ....module_utils._data.kinds import Word
 from ..._common.lenient import STRINGS, TRUTH, WHOLE
-from ..cluster.model import AllocPolicy, Group, Node, Policy
+from ..cluster.model import AllocPolicy, DiskTemplate, Group, Node, Policy
 from .policy import make_policy
 
 KVM_NODE_MEMORY = 4096
 """MiB that a KVM node is taken to need for itself; htools' default of --static-kvm-node-memory."""
 
 ALLOC_POLICY, TAGS = Row("alloc_policy", Word(AllocPolicy), required=True), Row("tags", STRINGS, default=())
+DISK_TEMPLATE, FORTHCOMING = Row("disk_template", Word(DiskTemplate), required=True), Row("forthcoming", TRUTH, default=False)
+SPINDLE_USE = Row("spindle_use", WHOLE, default=1)
 _PARAMETERS = Table(
     "a node's parameters",
     [Row("exclusive_storage", TRUTH, default=False), Row("spindle_count", WHOLE, default=1)],

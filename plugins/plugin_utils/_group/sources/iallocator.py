@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from ....module_utils._data.containers import ByName, ListOf, MappingOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Anything, Word
-from ..._common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
+from ..._common.lenient import NAME, NUMBER, STRINGS, WHOLE
 from ..cluster.check import Places, check_cluster, check_new_instance, pool_names
 from ..cluster.model import Cluster, Disk, DiskTemplate, Instance, Node, Policy, Status
-from .ganeti import ALLOC_POLICY, NODE_ROWS, TAGS, Report, make_group, make_node, may_run, node_memory
+from . import ganeti
 from .loaded import Loaded
 from .policy import GANETI_POLICY, make_policy
 
@@ -31,15 +31,15 @@ _GROUP = Table(
     "a group",
     [
         Row("name", NAME, required=True),
-        ALLOC_POLICY,
-        TAGS,
+        ganeti.ALLOC_POLICY,
+        ganeti.TAGS,
         Row("networks", STRINGS, default=()),
         Row("ipolicy", GANETI_POLICY),
     ],
     others=True,
 )
-_NODE = Table("a node", [Row("group", NAME, required=True), *NODE_ROWS, Row("total_memory", Anything())], others=True)
-_REPORT = Report(
+_NODE = Table("a node", [Row("group", NAME, required=True), *ganeti.NODE_ROWS, Row("total_memory", Anything())], others=True)
+_REPORT = ganeti.Report(
     total_memory=Row("total_memory", NUMBER, required=True),
     node_memory=Row("reserved_memory", WHOLE, required=True),
     free_memory=Row("free_memory", WHOLE, required=True),
@@ -59,11 +59,11 @@ _INSTANCE_ROWS = [
     Row("disk_space_total", WHOLE, required=True),
     Row("vcpus", WHOLE, required=True),
     Row("admin_state", Word(ADMIN_STATES), default="up"),
-    Row("disk_template", Word(DiskTemplate), required=True),
+    ganeti.DISK_TEMPLATE,
     Row("disks", ListOf(_DISK, "disks"), default=()),
-    TAGS,
-    Row("spindle_use", WHOLE, default=1),
-    Row("forthcoming", TRUTH, default=False),
+    ganeti.TAGS,
+    ganeti.SPINDLE_USE,
+    ganeti.FORTHCOMING,
     Row("nics", ListOf(_NIC, "network interfaces"), default=()),
 ]
 
@@ -133,9 +133,9 @@ def parse_iallocator(data: t.Any) -> Loaded:
     mistakes = Mistakes()
     values = _MESSAGE.read_nested(data, "", mistakes)
     policy = make_policy(values["ipolicy"], Policy())
-    groups = [make_group(uuid, group, policy) for uuid, group in values["nodegroups"].items()]
+    groups = [ganeti.make_group(uuid, group, policy) for uuid, group in values["nodegroups"].items()]
     names = {group.uuid: group.name for group in groups}
-    memory = node_memory(next(iter(values["enabled_hypervisors"]), ""))
+    memory = ganeti.node_memory(next(iter(values["enabled_hypervisors"]), ""))
     nodes = _nodes(values["nodes"], names, memory, mistakes)
     cluster = Cluster(tuple(groups), tuple(nodes), values["instances"], values["cluster_tags"], policy)
     places = Places(
@@ -167,13 +167,13 @@ def requested_instances(loaded: Loaded) -> tuple[Instance, ...]:
 def _nodes(given: Mapping[str, t.Any], groups: Mapping[str, str], own_memory: int | None, mistakes: Mistakes) -> list[Node]:
     """Return the nodes, with what those report that are to run instances and answer. `groups` are names by UUID."""
     read = _NODES.read_nested(given, "nodes", mistakes)
-    live = {name: given[name] for name, values in read.items() if may_run(values) and values["total_memory"] is not None}
+    live = {name: given[name] for name, values in read.items() if ganeti.may_run(values) and values["total_memory"] is not None}
     reports = _REPORTS.read_nested({name: data for name, data in live.items() if isinstance(data, Mapping)}, "nodes", mistakes)
     nodes = []
     for name, values in read.items():
         report = _REPORT.fields(reports.get(name))
         if name in reports and own_memory is not None:
             report["node_memory"] = own_memory
-        unreachable = name not in reports and may_run(values) and not values["drained"]
-        nodes.append(make_node(name, groups.get(values["group"], values["group"]), values, report, unreachable=unreachable))
+        unreachable = name not in reports and ganeti.may_run(values) and not values["drained"]
+        nodes.append(ganeti.make_node(name, groups.get(values["group"], values["group"]), values, report, unreachable=unreachable))
     return nodes

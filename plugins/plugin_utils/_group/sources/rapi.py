@@ -19,8 +19,8 @@ from ....module_utils._data.kinds import Anything, Whole, Word, is_number, is_wh
 from ..._common.lenient import NAME, NUMBER, STRINGS, TRUTH, WHOLE
 from ..._common.urls import join_url
 from ..cluster.check import Places, check_cluster
-from ..cluster.model import Cluster, Disk, DiskTemplate, Instance, Node, Policy, Status
-from .ganeti import ALLOC_POLICY, NODE_ROWS, TAGS, Report, make_group, make_node, may_run, node_memory
+from ..cluster.model import Cluster, Disk, Instance, Node, Policy, Status
+from . import ganeti
 from .policy import GANETI_POLICY, make_policy
 from .server import Server
 
@@ -38,8 +38,8 @@ _GROUP = Table(
     [
         Row("name", NAME, required=True),
         Row("uuid", NAME, required=True),
-        ALLOC_POLICY,
-        TAGS,
+        ganeti.ALLOC_POLICY,
+        ganeti.TAGS,
         Row("ipolicy", GANETI_POLICY),
     ],
     others=True,
@@ -49,12 +49,12 @@ _NODE = Table(
     [
         Row("name", NAME, required=True),
         Row("group.uuid", NAME, required=True),
-        *NODE_ROWS,
+        *ganeti.NODE_ROWS,
         Row("mtotal", Anything()),
     ],
     others=True,
 )
-_REPORT = Report(
+_REPORT = ganeti.Report(
     total_memory=Row("mtotal", NUMBER, required=True),
     node_memory=Row("mnode", WHOLE, required=True),
     free_memory=Row("mfree", WHOLE, required=True),
@@ -70,7 +70,7 @@ _BACKEND = Table(
     [
         Row("vcpus", WHOLE, required=True),
         Row("auto_balance", TRUTH, default=True),
-        Row("spindle_use", WHOLE, default=1),
+        ganeti.SPINDLE_USE,
         Row("memory", WHOLE),
         Row("maxmem", WHOLE),
     ],
@@ -84,12 +84,12 @@ _INSTANCE = Table(
         Row("pnode", NAME, required=True),
         Row("snodes", STRINGS, default=()),
         Row("status", Word(Status), required=True),
-        Row("disk_template", Word(DiskTemplate), required=True),
+        ganeti.DISK_TEMPLATE,
         Row("disk.sizes", ListOf(Whole(), "whole numbers"), default=()),
         Row("disk.spindles", ListOf(Anything(), "whole numbers"), default=()),
         Row("oper_ram", Anything()),
-        TAGS,
-        Row("forthcoming", TRUTH, default=False),
+        ganeti.TAGS,
+        ganeti.FORTHCOMING,
         Row("beparams", _BACKEND, required=True),
     ],
     others=True,
@@ -100,7 +100,7 @@ _INFO = Table(
         Row("ipolicy", GANETI_POLICY),
         Row("default_hypervisor", NAME, default=""),
         Row("master", NAME, default=""),
-        TAGS,
+        ganeti.TAGS,
     ],
     others=True,
 )
@@ -122,9 +122,9 @@ def parse_rapi(documents: Mapping[str, t.Any]) -> Cluster:
     values = _DOCUMENTS.read_nested(documents, "", mistakes)
     info = values["info"]
     policy = make_policy(info["ipolicy"], Policy())
-    groups = [make_group(group["uuid"], group, policy) for group in values["groups"]]
+    groups = [ganeti.make_group(group["uuid"], group, policy) for group in values["groups"]]
     names = {group.uuid: group.name for group in groups}
-    memory = node_memory(info["default_hypervisor"])
+    memory = ganeti.node_memory(info["default_hypervisor"])
     places = Places(
         groups=[f"groups[{position}]" for position in range(len(groups))],
         nodes=[f"nodes[{position}]" for position in range(len(values["nodes"]))],
@@ -141,13 +141,13 @@ def parse_rapi(documents: Mapping[str, t.Any]) -> Cluster:
 def _node(data: t.Any, place: str, groups: Mapping[str, str], master: str, own_memory: int | None, mistakes: Mistakes) -> Node:
     """Return a node, with what it reports if it is to run instances and answers. `groups` are names by UUID."""
     values = _NODE.read_nested(data, place, mistakes)
-    live = may_run(values) and values["mtotal"] is not None
+    live = ganeti.may_run(values) and values["mtotal"] is not None
     report = _REPORT.fields(_REPORT.table.read_nested(data, place, mistakes) if live else None)
     if live and own_memory is not None:
         report["node_memory"] = own_memory
     group = groups.get(values["group.uuid"], values["group.uuid"])
-    unreachable, name = may_run(values) and not live, values["name"]
-    return make_node(name, group, values, report, unreachable=unreachable, master=name == master)
+    unreachable, name = ganeti.may_run(values) and not live, values["name"]
+    return ganeti.make_node(name, group, values, report, unreachable=unreachable, master=name == master)
 
 
 def _instance(values: Values, place: str, mistakes: Mistakes) -> Instance:
