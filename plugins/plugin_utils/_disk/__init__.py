@@ -8,7 +8,7 @@ In comes plain data: a schema as people write it, and hardware as disk_facts ret
 constraints that conflict and by how many MiB. The packages go from left to right: schema (parse), problem (what the solvers see),
 fair and ordered (solve), static (convert), render (show). The others are recorded (hardware that other tools know), installer (plans
 for other installers) and drift (plans compared with hosts). Read model.py (the words), then planner.py, which calls these in order, once
-for all machines alike; plan_cache.py keeps what it learns of them, for other processes as well. known_hardware.py has what is known of
-hosts, fleet.py summarises their plans, and plan_files.py writes them; warm_up.py plans once before Ansible forks. After "High level
-architecture" (seed 000). Sizes are whole MiB.
+for all machines alike; plan_cache.py keeps what it learns of them, for other processes as well, and cautions.py warns of what a plan
+brings with it. known_hardware.py has what is known of hosts, fleet.py summarises their plans, and plan_files.py writes them; warm_up.py
+plans once before Ansible forks. After "High level architecture" (seed 000). Sizes are whole MiB.
 """

@@ -11,7 +11,7 @@ import math
 import re
 import traceback
 import typing as t
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -21,11 +21,7 @@ from ...module_utils._data.containers import read_all
 from ...module_utils._data.errors import InputError, Mistake, NoSolution
 from ...module_utils._data.kinds import Size
 from ...module_utils._data.units import format_mib
-from ...module_utils._data.words import listed
-from ...module_utils._storage import overhead
-from ...module_utils._storage.cache import WRITEBACK
-from ...module_utils._storage.filesystems import made_on
-from ...module_utils._storage.raid import RaidLevel
+from .cautions import preferences_lvm_ignores, warnings_of
 from .existing import is_used
 from .fair.other_disks import on_all_other_disks
 from .fair.solve import allocate_fair
@@ -34,11 +30,11 @@ from .model import Allocation, Hardware, Schema, Space, SpaceType
 from .plan_cache import PlanCache, SharedCache
 from .problem.boot_partition import with_boot_partition
 from .problem.formulate import canonical_order
-from .schema.eligible import EligibleKind, kept_names, not_empty, qualify, same_wwn
+from .schema.eligible import EligibleKind, kept_names, qualify
 from .schema.hardware import parse_hardware, reordered
 from .schema.keep import with_existing
 from .schema.reader import SchemaReader
-from .static.explicit import explicit_schema, pool_parts, sizes_by_disk, whole_disks
+from .static.explicit import explicit_schema, sizes_by_disk, whole_disks
 from .static.fingerprint import fingerprint
 
 Plan = dict[str, t.Any]
@@ -81,7 +77,6 @@ class _Unsolved:
 
 
 _FEW = 3
-_NEGLIGIBLE = 0.001
 
 
 def parse_reserve(value: t.Any) -> int:
@@ -137,7 +132,7 @@ class Planner:
             "fingerprint": identity,
             "disks": disks,
             "schema": explicit_schema(hardware, solved.schema, solved.allocation, identity),
-            "warnings": _warnings(hardware, solved),
+            "warnings": warnings_of(hardware, solved.schema, solved.allocation, solved.warnings),
             "left_out": [{"id": space_id, "reason": reason} for space_id, reason in (*schema.left_out, *solved.left_out)],
             "left_out_disks": [
                 {"disk_id": one.disk.id, "size": one.disk.size, "reason": one.reason, "kinds": list(one.kinds)} for one in hardware.left_out
@@ -242,7 +237,7 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     # Loaded here, for it is seldom asked for, and Ansible compiles what it loads in every run.
     from .ordered.convert import allocate_ordered
 
-    warnings = list(_preferences_lvm_ignores(schema))
+    warnings = list(preferences_lvm_ignores(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is not schema:
         warnings.append(
@@ -254,7 +249,7 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
 
 def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     schema = on_all_other_disks(hardware, schema, reserve)
-    ignored = tuple(_preferences_lvm_ignores(schema))
+    ignored = tuple(preferences_lvm_ignores(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:
         return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), ignored)
@@ -265,28 +260,6 @@ def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
         added = bootable.spaces[-1]
         warning = f"there is no room for the {added.type} that the {hardware.firmware} firmware needs to start from these disks"
         return _Solved(schema, allocation, (*ignored, warning))
-
-
-def _preferences_lvm_ignores(schema: Schema) -> Iterator[str]:
-    """Warn of every group whose volumes prefer other disks than the group: LVM chooses where in the group volumes lie."""
-    arrays = {space.id for space in schema.spaces if space.type is SpaceType.RAID}
-    for group in schema.spaces:
-        preferring = [
-            space.id
-            for space in schema.spaces
-            if space.volume_group == group.id
-            and space.preferred_disks != group.preferred_disks
-            and len(space.allowed) > 1
-            # The PVs of a striped volume are given to LVM.
-            and not space.is_striped
-        ]
-        # Of a group on arrays the planner says that it does not choose its disks at all.
-        if preferring and not arrays & set(group.contains):
-            names = listed(preferring)
-            yield (
-                f"{group.id}: the disks and sizes of the plan follow best_with_disks of {names}, but LVM puts volumes"
-                f" anywhere in {group.id}; set it on {group.id}, or put {names} into another vg"
-            )
 
 
 _NOTHING_LEFT: Mapping[Objective, str] = {
@@ -392,62 +365,6 @@ def _why_nothing(schema: Schema, space: Space, nothing_left: str) -> str:
     return nothing_left if space.allowed else "no disk of this machine is left for it"
 
 
-def _warnings(hardware: Hardware, solved: _Solved) -> list[str]:
-    allocation = solved.allocation
-    warnings = [*same_wwn(hardware), *solved.schema.warnings, *solved.warnings, *allocation.warnings]
-    for position, size in allocation.off_preferred.items():
-        readable = f" ({format_mib(size)})" if size >= 1024 else ""
-        warnings.append(f"{solved.schema.spaces[position].id}: {size} MiB{readable} do not fit on its preferred disks")
-    if not allocation.proven:
-        warnings.append(_unproven(solved.schema, allocation))
-    full = [] if not solved.schema.flat else _without_room_for_table(hardware, allocation)
-    if full:
-        warnings.append(
-            f"no room is left for a partition table on {', '.join(full)}, as lvs straight on disks are planned without overhead;"
-            " to carry the plan out put them into a vg or reserve 2 MiB"
-        )
-    warnings.extend(_too_small(hardware, solved))
-    warnings.extend(_overcommitted(solved))
-    warnings.extend(_at_risk(solved))
-    warnings.extend(_mixed_blocks(hardware, solved))
-    warnings.extend(_what_is_there(hardware, solved.schema, allocation))
-    return warnings
-
-
-def _what_is_there(hardware: Hardware, schema: Schema, allocation: Allocation) -> list[str]:
-    """Return warnings about disks that something new is planned on though something is there that no plan made."""
-    taken = sorted({piece.disk for piece in allocation.pieces if piece.start is None and piece.size > 0})
-    kept = {(piece.disk, piece.start) for piece in allocation.pieces if piece.start is not None}
-    staying = {
-        disk
-        for disk in taken
-        if (own := [there for there in hardware.disks[disk].existing if there.volume_group is None])
-        and all((disk, there.start) in kept for there in own)
-    }
-    there = [(disk, not_empty(hardware.disks[disk])) for disk in taken if disk not in staying]
-    left_whole = {piece.disk for piece in allocation.pieces if schema.spaces[piece.space].type is SpaceType.DISK}
-    return [
-        f"{hardware.disks[disk].id} is not empty, there is {what} on it; "
-        + ("empty it before the program that gets the whole disk sees it" if disk in left_whole else "it stays until wipe names the disk")
-        for disk, what in there
-        if what
-    ]
-
-
-def _too_small(hardware: Hardware, solved: _Solved) -> Iterator[str]:
-    """Give a warning for each partition of those spread over disks that is too small for what is to lie on it."""
-    for piece in solved.allocation.pieces:
-        space = solved.schema.spaces[piece.space]
-        if space.type is SpaceType.PARTITIONS and piece.start is None:
-            kind, sector = made_on(space.fs_type, space.mount), hardware.disks[piece.disk].logical_block
-            least = overhead.least_device(kind, space.encrypt, space.fs_options or "", sector)
-            if 0 < piece.size < least:
-                yield (
-                    f"{space.id}: its partition on {hardware.disks[piece.disk].id} has {piece.size} MiB, of the {least} MiB that what lies"
-                    " there takes, so it cannot be made; let it be smaller, or use fewer disks"
-                )
-
-
 def _disks_to_take_in(hardware: Hardware) -> list[str]:
     return [
         f"use {one.disk.id} ({format_mib(one.disk.size)}), too, which {one.reason}: eligible: [{', '.join(one.kinds)}]"
@@ -461,75 +378,3 @@ def _never_used(hardware: Hardware) -> str:
     never = [f"{one.disk.id} {one.reason}" for one in hardware.left_out if not one.kinds]
     more = f"; and {len(never) - _FEW} more" if len(never) > _FEW else ""
     return f"; not usable: {'; '.join(never[:_FEW])}{more}" if never else ""
-
-
-def _overcommitted(solved: _Solved) -> list[str]:
-    """Return warnings about thin pools whose volumes seem to have more than there is."""
-    warnings = []
-    for position, pool in enumerate(solved.schema.spaces):
-        if pool.type is SpaceType.THIN_POOL and position in solved.allocation.volumes:
-            size = pool_parts(solved.schema, solved.allocation, position).size
-            inside = [space for space in solved.schema.spaces if space.thin_pool == pool.id]
-            given_out = sum(space.min_size for space in inside)
-            if given_out > size:
-                says = (
-                    f"{pool.id}: {listed([space.id for space in inside])} may come to {format_mib(given_out)}, {given_out / size:.2f} times"
-                )
-                warnings.append(f"{says} the {format_mib(size)} that there are; when they are full, writes to all its volumes fail")
-    return warnings
-
-
-def _at_risk(solved: _Solved) -> list[str]:
-    """Return warnings about caches that hold the only copy of what was written, on one disk."""
-    made = {piece.space for piece in solved.allocation.pieces if piece.size > 0}
-    return [
-        f"{space.id}: with writeback, unflushed writes to {space.cache_of} are lost if this disk fails; mirror: required puts it on two"
-        for at, space in enumerate(solved.schema.spaces)
-        if space.cache_of is not None and space.cache_mode == WRITEBACK and at in made and not _is_mirrored(space)
-    ]
-
-
-def _is_mirrored(space: Space) -> bool:
-    return space.type is SpaceType.RAID and space.level is not RaidLevel.RAID0
-
-
-def _unproven(schema: Schema, allocation: Allocation) -> str:
-    names = [schema.spaces[position].id for position in allocation.open_level]
-    level = f"the level of {', '.join(names[:_FEW])}{' and others' if len(names) > _FEW else ''}" if names else "the sizes"
-    gap = f"up to {allocation.gap:.1%} more" if allocation.gap >= _NEGLIGIBLE else "a little more"
-    return f"the plan is not proven to be the best: the search ended at its limits with {level} open, where {gap} may be possible"
-
-
-def _mixed_blocks(hardware: Hardware, solved: _Solved) -> list[str]:
-    """Return warnings about vgs on disks of different logical blocks: a file system made for the smaller ones fails on the larger."""
-    blocks: dict[int, set[int]] = {}
-    for piece in solved.allocation.pieces:
-        blocks.setdefault(piece.space, set()).add(hardware.disks[piece.disk].logical_block)
-    return [
-        f"{solved.schema.spaces[position].id}: its disks have logical blocks of {listed([str(size) for size in sorted(sizes)])} bytes,"
-        " which LVM only joins with a special option; keep them apart with disks or best_with_disks and logical_block"
-        for position, sizes in blocks.items()
-        if solved.schema.spaces[position].type is SpaceType.VOLUME_GROUP and len(sizes) > 1
-    ] + list(_larger_blocks(solved.schema, blocks))
-
-
-def _larger_blocks(schema: Schema, blocks: Mapping[int, set[int]]) -> Iterator[str]:
-    """Give warnings about caches on disks with larger logical blocks than those that they cache: what is cached gets them, too."""
-    on = {schema.spaces[position].id: max(sizes) for position, sizes in blocks.items()}
-    for space in schema.spaces:
-        if space.cache_of is None or space.id not in on:
-            continue
-        group = schema.by_id(schema.by_id(space.cache_of).volume_group or "")
-        slow = [on[name] for name in (group.id, *group.contains) if name in on]
-        if slow and on[space.id] > max(slow):
-            yield (
-                f"{space.id}: its disk has logical blocks of {on[space.id]} bytes, that of {space.cache_of} of {max(slow)}; a file system"
-                " made for these cannot be mounted any more once it is cached, so choose another disk for the cache"
-            )
-
-
-def _without_room_for_table(hardware: Hardware, allocation: Allocation) -> list[str]:
-    used = [0] * len(hardware.disks)
-    for piece in allocation.pieces:
-        used[piece.disk] += piece.size
-    return [disk.id for disk, size in zip(hardware.disks, used, strict=True) if size > disk.size - 2]
