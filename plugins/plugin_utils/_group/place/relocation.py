@@ -135,6 +135,15 @@ def place_elsewhere(lifted: ClusterState, instance: int, home: Place, groups: Se
     return None
 
 
+def refusals_in(state: ClusterState, instance: int, groups: Sequence[int], mode: ScoreMode) -> tuple[Refusal, ...]:
+    """Return what those of `groups` that do not take an instance have against it; `state` stays as it is."""
+    home = state.place_of(instance)
+    with state.lifted(instance):
+        scorer = Scorer(state, mode)
+        answers = [place_in(state, instance, home, group, scorer) for group in groups]
+    return tuple(answer for answer in answers if isinstance(answer, Refusal))
+
+
 def place_in(state: ClusterState, instance: int, home: Place, group: int, scorer: Scorer) -> Place | Refusal:
     """Return the best place in another group of an instance that is nowhere but comes from `home`, or why there is none.
 

@@ -25,10 +25,10 @@ from ..cluster.changes import with_places
 from ..cluster.moves import Move, Place, can_move, copied_data
 from ..cluster.state import ClusterState
 from ..metrics.health import peer_groups, target_groups
-from ..metrics.score import ScoreMode, Scorer
+from ..metrics.score import ScoreMode
 from ..metrics.shared_redundancy import strands_more
-from ..place.refusal import Reason, Refusal
-from ..place.relocation import Offer, place_elsewhere, place_in, relocate
+from ..place.refusal import Reason
+from ..place.relocation import Offer, place_elsewhere, refusals_in, relocate
 from ..plan.order import Guard, order
 from .redistribution import Missing, Run
 
@@ -167,10 +167,5 @@ def _one_by_one(state: ClusterState, groups: dict[int, tuple[int, ...]], mode: S
 
 def _unplaced(state: ClusterState, targets: dict[int, Place], instance: int, groups: tuple[int, ...], mode: ScoreMode) -> Missing:
     """Return why an instance finds no place once the others have moved."""
-    now = with_places(state, targets)
-    home = now.place_of(instance)
-    with now.lifted(instance):
-        scorer = Scorer(now, mode)
-        answers = {group: place_in(now, instance, home, group, scorer) for group in groups}
-    refusals = tuple(answer for answer in answers.values() if isinstance(answer, Refusal))
+    refusals = refusals_in(with_places(state, targets), instance, groups, mode)
     return Missing(instance, "no group has room for it when the others have moved", refusals)

@@ -32,10 +32,10 @@ from ..cluster.state import ClusterState
 from ..evacuate.evacuation import evacuate
 from ..evacuate.task import AcrossGroups, EvacuationMode, tasks_of_nodes
 from ..metrics.health import Cause, Health, causes, group_health, peer_groups, target_groups
-from ..metrics.score import ScoreMode, Scorer
+from ..metrics.score import ScoreMode
 from ..metrics.shared_redundancy import strands_more
 from ..place.refusal import Refusal
-from ..place.relocation import FEWEST_LEAVE, Offer, Relocation, place_elsewhere, place_in, relocate
+from ..place.relocation import FEWEST_LEAVE, Offer, Relocation, place_elsewhere, refusals_in, relocate
 from ..plan.order import Budget, Guard, Ordered, order, reserves_left
 from .shared_storage import Search
 
@@ -382,13 +382,9 @@ def _missing(state: ClusterState, repair: Repair, peers: tuple[int, ...], mode: 
         if not can_move(now, instance):
             missing.append(Missing(instance, "its disks cannot be moved to another node"))
             continue
-        home = now.place_of(instance)
-        with now.lifted(instance):
-            scorer = Scorer(now, mode)
-            answers = {group: place_in(now, instance, home, group, scorer) for group in peers}
-        refusals = tuple(answer for answer in answers.values() if isinstance(answer, Refusal))
+        refusals = refusals_in(now, instance, peers, mode)
         alone = "no other healthy group shares its storage" if not peers else ""
-        open_door = "a group has room for it alone" if len(refusals) < len(answers) else "no group has room for it"
+        open_door = "a group has room for it alone" if len(refusals) < len(peers) else "no group has room for it"
         missing.append(Missing(instance, alone or open_door, refusals))
     return tuple(missing)
 
