@@ -39,4 +39,4 @@ def erasures_page(erasures: t.Any, title: str = "Erased disks") -> tuple[str, Se
     rows = [(host, record, format_mib(record["size"] / MIB)) for host in sorted(found) for record in found[host]]
     unverified = sum(not record["verified"] for _host, record, _size in rows)
     page = page_templates(TEMPLATES).get_template("erasures.html.j2")
-    return page.render(title=str(title), rows=rows, unverified=unverified), ()
+    return page.render(title=str(title), digest="", rows=rows, unverified=unverified), ()
