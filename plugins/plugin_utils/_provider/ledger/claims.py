@@ -301,6 +301,7 @@ def plan_claims(connection: sa.Connection, claims: Collection[Claim], generation
     holdings = read_holdings(connection, [claim.consumer for claim in claims])
     refuse_others((claim.asked for claim in claims), holdings)
     changes = tuple(_named(connection, _change(claim, holdings.get(claim.consumer), numbers, now)) for claim in claims)
+    _refuse_namesakes(changes)
     _check_generations(claims, changes)
     uuids = {number: uuid for number, uuid, _name in identities.values()}
     names = {number: name for number, _uuid, name in identities.values()}
@@ -352,6 +353,18 @@ def _refuse_doubles(claims: Collection[Claim]) -> None:
         raise InputError(Mistake("consumers", f"{label} and another entry are one consumer; give it once") for label in doubles)
 
 
+def _refuse_namesakes(changes: Iterable[Change]) -> None:
+    """Raise InputError for consumers that would get one name in one project."""
+    named = Counter(
+        (change.wanted.project, change.wanted.name) for change in changes if change.is_needed and change.wanted.name is not None
+    )
+    doubles = sorted(name for (_project, name), count in named.items() if count > 1)
+    if doubles:
+        raise InputError(
+            Mistake("consumers", f"several entries would be {name} of one project; give each another name") for name in doubles
+        )
+
+
 def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
     says = f"there is no provider {reference}{suggest(reference, known)}"
     return {"consumer": None, "provider": reference, "resource_class": None, "reason": "unknown_provider", "says": says}
@@ -359,11 +372,23 @@ def _unknown_provider(reference: str, known: Sequence[str]) -> dict[str, t.Any]:
 
 def guard_consumers(connection: sa.Connection, needed: Iterable[Change], now: int) -> dict[str, int]:
     """Guard the consumers that change, which come in the order of their UUIDs; return their numbers by UUID."""
-    numbers = {}
-    for change in needed:
-        if change.former is not None:
+    changes = {change.wanted.uuid: change for change in needed}
+    numbers: dict[str, int] = {}
+
+    def guard(change: Change, wanted: Consumer) -> None:
+        numbers[wanted.uuid] = guard_consumer(connection, change.held, wanted, releases=not change.amounts)
+
+    for change in [change for change in changes.values() if change.former is not None]:
+        # One whose lease has ended may leave its room and its name in one transaction.
+        leaving = changes.get(change.former.uuid)
+        if leaving is not None:
+            guard(leaving, replace(leaving.wanted, name=None))
+    for change in changes.values():
+        if change.wanted.uuid in numbers:
+            continue
+        if change.former is not None and change.former.uuid not in numbers:
             free_name(connection, change.former, now)
-        numbers[change.wanted.uuid] = guard_consumer(connection, change.held, change.wanted, releases=not change.amounts)
+        guard(change, change.wanted)
     return numbers
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import GenerationMoved
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.owners import NameNotUnique, NotOwner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import consumer_uuid
 from ansible_collections.bareon.allocator.tests.support.provider.old_ledgers import check_migrated, fill_named, make_ledger
+from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
 
 ANN, BOB, CAT = {"project": "red", "user": "ann"}, {"project": "blue", "user": "bob"}, {"project": "red", "user": "cat"}
 
@@ -159,3 +161,28 @@ def test_rows_of_an_earlier_release_keep_their_uuids_and_are_found_by_name(tmp_p
     url = f"sqlite:///{tmp_path}/old.sqlite"
     fill_named(make_ledger(url, "named", tmp_path / "migrations"))
     check_migrated(url)
+
+
+@pytest.mark.parametrize("project", ["red", "green", "white", "black"])
+@pytest.mark.parametrize("name", ["ci", "web"])
+def test_a_name_goes_over_together_with_the_room_of_a_lease_that_has_ended(tasks, project, name):
+    """Of UUIDs in both orders, in which consumers are guarded."""
+    tasks.claim(name, {"b1": {"VCPU": 4}}, project=project, lease="1h")
+    tasks.claim(name, {"b2": {"VCPU": 1}}, **BOB)
+    pass_time(tasks.bench.ledger, 7200)
+    assert tasks.claim(name, {"b1": {"VCPU": 4}}, project=project, take_over=True).changed
+    assert tasks.owners == {(name, project, "bob"): {"b1": 4}}
+    assert not tasks.claim(name, {"b1": {"VCPU": 4}}, project=project).changed
+    assert tasks.bench.ledger.read(audit) == []
+
+
+def test_two_claims_for_one_name_of_a_project_are_refused(tasks):
+    tasks.claim("ci", {"b1": {"VCPU": 1}}, **ANN)
+    uuid = consumer_uuid("ci", "red")
+    entries = [
+        {"consumer": uuid, "allocations": {"b1": {"VCPU": 1}}, "project": "blue", "take_over": True},
+        {"consumer": "ci", "allocations": {"b2": {"VCPU": 1}}, "project": "blue"},
+    ]
+    with pytest.raises(InputError, match="ci of one project"):
+        make_claims(tasks.bench.ledger, parse_claims(entries, "consumers[{}]"))
+    assert tasks.owners == {("ci", "red", "ann"): {"b1": 1}}
