@@ -18,7 +18,7 @@ from ..request.model import UNSUFFIXED, Group, Request
 from .index import Index, Mask
 from .requirements import column_amounts, column_requirements, preferred, root_requirements
 
-_MOST_NAMED = 3
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def column_filters(index: Index, group: Group, amounts: tuple[tuple[str, int], .
     for asked in column_requirements(group, amounts, split=split):
         yield Filter(asked.kind, asked.says, asked.own(index), asked.shared(index))
     if index.drained.any():
-        drains = listed(sorted({provider.drained for provider in index.providers if provider.drained}), _MOST_NAMED)
+        drains = listed(sorted({provider.drained for provider in index.providers if provider.drained}), MOST_NAMED)
         yield Filter("drained", f"not drained ({drains})", ~index.drained, ~index.drained)
     if group.in_tree is not None:
         tree = index.tree_mask(group.in_tree)
@@ -87,9 +87,9 @@ def root_filters(index: Index, request: Request) -> Iterator[tuple[str, str, Mas
     for asked in root_requirements(request):
         yield asked.kind, asked.says, asked.own(index)[index.tree_start]
     if request.roots is not None:
-        yield "with", f"root is that of {listed(request.near, _MOST_NAMED)}", _root_among(index, request.roots)
+        yield "with", f"root is that of {listed(request.near, MOST_NAMED)}", _root_among(index, request.roots)
     if request.other_roots:
-        yield "not_with", f"root is not that of {listed(request.away, _MOST_NAMED)}", ~_root_among(index, request.other_roots)
+        yield "not_with", f"root is not that of {listed(request.away, MOST_NAMED)}", ~_root_among(index, request.other_roots)
 
 
 def trees_with(index: Index, own: Mask, shared: Mask) -> Mask:

@@ -57,6 +57,42 @@ class Room:
 
 
 @dataclass(frozen=True)
+class Stocked:
+    """That a provider has an inventory of a class."""
+
+    name: str
+    table: t.ClassVar[str] = "inventories"
+
+    def mask(self, index: Index) -> Mask:
+        """Where it holds."""
+        table = index.classes.get(self.name)
+        return np.zeros(index.size, dtype=bool) if table is None else index.mask(table.positions)
+
+    def sql(self) -> Sql:
+        """Return the condition on a row of the table."""
+        return Sql("{p}.resource_class = ?", (self.name,))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """That a provider gives an amount of a class to one consumer, whether it is free or not."""
+
+    name: str
+    amount: int
+    table: t.ClassVar[str] = "inventories"
+
+    def mask(self, index: Index) -> Mask:
+        """Where it holds."""
+        table = index.classes.get(self.name)
+        return np.zeros(index.size, dtype=bool) if table is None else index.mask(table.positions[table.allows_piece(self.amount)])
+
+    def sql(self) -> Sql:
+        """Return the condition on a row of the table."""
+        text = "{p}.resource_class = ? AND {p}.max_unit >= ? AND " + sql_allows_piece("{p}", "?")
+        return Sql(text, (self.name, *[self.amount] * 4))
+
+
+@dataclass(frozen=True)
 class Trait:
     """That a provider has one of some traits."""
 
@@ -97,7 +133,7 @@ class Requirement:
 
     kind: str
     says: str
-    what: Room | Trait | Aggregate
+    what: Room | Stocked | Piece | Trait | Aggregate
     forbidden: bool = False
     root_counts: bool = False
 
@@ -139,6 +175,16 @@ def column_requirements(group: Group, amounts: tuple[tuple[str, int], ...], *, s
     if group.not_member_of:
         says = f"not in aggregate {', '.join(sorted(group.not_member_of))}"
         yield Requirement("not_member_of", says, Aggregate(group.not_member_of), forbidden=True, root_counts=unsuffixed)
+
+
+def stock_requirements(name: str, amount: int, *, split: bool) -> Iterator[Requirement]:
+    """Yield what asking for one amount means, step by step; together they are what the search asks for."""
+    yield Requirement("inventory", f"has an inventory of {name}", Stocked(name))
+    if split:
+        yield Requirement("room", f"has a piece of {name} free", Room(name, amount, split=True))
+    else:
+        yield Requirement("unit", f"gives {amount} {name} at once (min_unit, max_unit, step_size)", Piece(name, amount))
+        yield Requirement("room", f"has {amount} {name} free", Room(name, amount, split=False))
 
 
 def required_trait(choice: frozenset[str]) -> Requirement:

@@ -23,7 +23,7 @@ from .exclusion import find_exclusion
 from .find import SearchOptions, find_candidates
 from .index import Index, Mask
 from .reasons import MOST_SHOWN, Counted, describe, group_name
-from .requirements import column_amounts
+from .requirements import column_amounts, stock_requirements
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ Holders = Callable[[str, str], Sequence[Mapping[str, t.Any]]]
 """Returns the consumers that use a class of a provider (UUID): {consumer, name, project, user, amount} each."""
 
 _MOST_CHANGES = 6
-_MOST_BUSY = 20
+MOST_BUSY = 20
 
 
 def explain(index: Index, request: Request, have: int = 0, holders: Holders = lambda _provider, _name: ()) -> dict[str, t.Any]:
@@ -223,7 +223,7 @@ def _busy(index: Index, request: Request, first: dict[str, t.Any], holders: Hold
         for step, name in zip(steps, _room_classes(steps, amounts), strict=True):
             remaining = left & (step.own | step.shared & _sharing(index))
             if step.kind == "room" and not remaining.any():
-                for position in np.flatnonzero(left).tolist()[:_MOST_BUSY]:
+                for position in np.flatnonzero(left).tolist()[:MOST_BUSY]:
                     provider, asked = index.providers[position], 1 if split else dict(amounts)[name]
                     used, capacity = index.classes[name].loads[position]
                     free = max(0, capacity - used)
@@ -247,20 +247,8 @@ def _is_impossible(index: Index, request: Request) -> bool:
 
 def resource_steps(index: Index, name: str, amount: int, split: bool) -> Iterator[Filter]:
     """Yield what asking for one amount means, step by step; together they are the search's filter."""
-    table = index.classes.get(name)
-    if table is None:
-        nowhere = np.zeros(index.size, dtype=bool)
-        yield Filter("inventory", f"has an inventory of {name}", nowhere, nowhere)
-        return
-    steps: list[tuple[str, str, Mask]] = [("inventory", f"has an inventory of {name}", np.ones(len(table.positions), dtype=bool))]
-    if split:
-        steps.append(("room", f"has a piece of {name} free", table.min_unit <= table.most))
-    else:
-        steps.append(("unit", f"gives {amount} {name} at once (min_unit, max_unit, step_size)", table.allows_piece(amount)))
-        steps.append(("room", f"has {amount} {name} free", table.room >= amount))
-    for kind, says, rows in steps:
-        holds = index.mask(table.positions[rows])
-        yield Filter(kind, says, holds, holds)
+    for asked in stock_requirements(name, amount, split=split):
+        yield Filter(asked.kind, asked.says, asked.own(index), asked.shared(index))
 
 
 def _count_roots(index: Index, request: Request) -> dict[str, t.Any]:

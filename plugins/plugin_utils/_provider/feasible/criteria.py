@@ -58,13 +58,13 @@ class Criterion:
 
     def found(self, alias: str, leading: int = 0) -> Sql:
         """Return the condition on a row of the leading atom's table that its provider, one of the tree's own, will do."""
-        others = (_has(atom.table, alias, atom.says) for number, atom in enumerate(self.atoms) if number != leading)
+        others = (has_row(atom.table, alias, atom.says) for number, atom in enumerate(self.atoms) if number != leading)
         tree = [] if self.tree is None else [Sql(f"{alias}.root_id = {self.tree}")]
         return conjunction([self.atoms[leading].says.of(alias), *others, *(says.of(alias) for says in self.own), *tree])
 
     def offered(self, alias: str) -> Sql:
         """Return the same of a row of the first atom's table, about a sharing provider of another tree."""
-        others = (_has(atom.table, alias, atom.relaxed) for atom in self.atoms[1:])
+        others = (has_row(atom.table, alias, atom.relaxed) for atom in self.atoms[1:])
         tree = [] if self.tree is None else [Sql(f"{alias}.root_id = {self.tree}")]
         return conjunction([self.atoms[0].relaxed.of(alias), *others, *(says.of(alias) for says in self.shared or ()), *tree])
 
@@ -116,22 +116,15 @@ def make_criteria(
     wishes = sorted(request.met or (), key=lambda preference: (preference.kind, preference.name))
     return Criteria(
         (
-            *(Criterion((_atom(asked),), at_root, None) for asked in roots if not asked.forbidden),
-            *(Criterion((_atom(preferred(wish)),)) for wish in wishes),
+            *(Criterion((atom_of(asked),), at_root, None) for asked in roots if not asked.forbidden),
+            *(Criterion((atom_of(preferred(wish)),)) for wish in wishes),
             *_several(request, wanted),
         ),
-        tuple(_atom(asked) for asked in roots if asked.forbidden),
+        tuple(atom_of(asked) for asked in roots if asked.forbidden),
         frozenset(kept.values()),
         None if request.roots is None else frozenset(numbers[uuid] for uuid in request.roots & numbers.keys()),
         frozenset(numbers[uuid] for uuid in request.other_roots & numbers.keys()),
     )
-
-
-def criteria_of_groups(request: Request) -> Iterator[tuple[str, Criterion]]:
-    """Yield the criteria of each group, with its suffix, each by itself."""
-    for group in request.groups:
-        for _group, criterion in _of_group(request, group, {}, frozenset()):
-            yield group.suffix, criterion
 
 
 def condition_on_provider(group: Group, tree: int | None, kept: frozenset[int] = frozenset()) -> Sql:
@@ -141,7 +134,7 @@ def condition_on_provider(group: Group, tree: int | None, kept: frozenset[int] =
     """
     alone = replace(group, suffix=group.suffix or "alone")
     parts = [
-        _on_provider(asked) if asked.forbidden else _has(asked.what.table, "{p}", _atom(asked, kept).relaxed)
+        on_provider(asked) if asked.forbidden else has_row(asked.what.table, "{p}", atom_of(asked, kept).relaxed)
         for asked in column_requirements(alone, group.resources, split=False)
     ]
     if tree is not None:
@@ -155,15 +148,20 @@ def _of_group(request: Request, group: Group, trees: Mapping[str, int], kept: fr
     tree = None if group.in_tree is None else trees.get(group.in_tree, 0)
     for amounts, split in columns:
         asked = list(column_requirements(group, amounts, split=split))
-        atoms = tuple(_atom(one, kept) for one in asked if not one.forbidden and not one.root_counts)
+        atoms = tuple(atom_of(one, kept) for one in asked if not one.forbidden and not one.root_counts)
         others = [one for one in asked if one.forbidden or one.root_counts]
         if atoms:
-            own, shared = (tuple(_on_provider(one, with_root=one.root_counts and here) for one in others) for here in (True, False))
+            own, shared = (tuple(on_provider(one, with_root=one.root_counts and here) for one in others) for here in (True, False))
             none_shared = unsuffixed and tree is not None
             yield group, Criterion(atoms, own, None if none_shared else shared, tree=tree)
-    if unsuffixed and (len(columns) != 1 or columns[0][1]):
-        for choice in group.required:
-            yield group, Criterion((_atom(required_trait(choice)),))
+    for choice in required_apart(group, request.can_split):
+        yield group, Criterion((atom_of(required_trait(choice)),))
+
+
+def required_apart(group: Group, can_split: frozenset[str]) -> tuple[frozenset[str], ...]:
+    """Return the sets of traits that any provider of the tree may have: those of a group without a suffix with several providers."""
+    columns = column_amounts(group, can_split)
+    return group.required if group.suffix == UNSUFFIXED and (len(columns) != 1 or columns[0][1]) else ()
 
 
 def _several(request: Request, wanted: Sequence[tuple[Group, Criterion]]) -> Iterator[Criterion]:
@@ -178,17 +176,19 @@ def _several(request: Request, wanted: Sequence[tuple[Group, Criterion]]) -> Ite
         yield replace(criterion, least=max(1, isolated), total=0 if isolated else total)
 
 
-def _atom(asked: Requirement, kept: frozenset[int] = frozenset()) -> Atom:
+def atom_of(asked: Requirement, kept: frozenset[int] = frozenset()) -> Atom:
+    """Return a requirement as a row; `kept` are the providers that have room whatever their rows say."""
     return Atom(asked.what.table, asked.what.sql(), asked.kind, asked.says, kept if asked.kind == "room" else frozenset())
 
 
-def _has(table: str, alias: str, says: Sql) -> Sql:
+def has_row(table: str, alias: str, says: Sql) -> Sql:
+    """Return the condition that a provider, a row of `alias`, has such a row of a table."""
     inner = f"{alias}h" if alias.isalpha() else "h"
     found = says.of(inner)
     return Sql(f"EXISTS (SELECT 1 FROM {table} {inner} WHERE {inner}.provider_id = {alias}.provider_id AND {found.text})", found.values)
 
 
-def _on_provider(asked: Requirement, *, with_root: bool = False) -> Sql:
+def on_provider(asked: Requirement, *, with_root: bool = False) -> Sql:
     """Return the condition that a provider, a row `{p}`, or with it the root of its tree, has what is asked for, or has it not."""
     found, providers = asked.what.sql().of("n"), "{p}.provider_id, {p}.root_id" if with_root else "{p}.provider_id"
     exists = "NOT EXISTS" if asked.forbidden else "EXISTS"

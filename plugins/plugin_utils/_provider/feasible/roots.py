@@ -264,16 +264,21 @@ class Finder:
                 return (*some[place], count)
         return None
 
-    def count_together(self, atoms: Sequence[Atom], most: int) -> int:
-        """Return how many providers have all of the atoms, counted no further than `most`."""
-        if len(atoms) == 1:
-            return self._count(atoms[0], most)
-        together = Criterion(tuple(atoms))
-        _count, leading = min((self._count(atom, most), number) for number, atom in enumerate(atoms))
-        says = together.found("d", leading)
-        found = f"SELECT 1 FROM {atoms[leading].table} d WHERE {_by_room(atoms[leading])}{says.text} LIMIT {most}"
-        text = f"SELECT COUNT(*) FROM ({found}) counted"
-        return int(rows(self.connection, Sql(text, says.values))[0][0])
+    def count_together(self, criterion: Criterion, most: int) -> int:
+        """Return how many providers have all of a criterion's atoms, and are as it says, counted no further than `most`."""
+        if len(criterion.atoms) == 1 and not criterion.own:
+            return self._count(criterion.atoms[0], most)
+        found = self._together(criterion, most)
+        return int(rows(self.connection, Sql(f"SELECT COUNT(*) FROM ({found.text}) counted", found.values))[0][0])
+
+    def find_together(self, criterion: Criterion, most: int) -> list[int]:
+        """Return the numbers of such providers, at most `most`."""
+        return [number for (number,) in rows(self.connection, self._together(criterion, most))]
+
+    def _together(self, criterion: Criterion, most: int) -> Sql:
+        _count, leading = min((self._count(atom, most), number) for number, atom in enumerate(criterion.atoms))
+        atom, says = criterion.atoms[leading], criterion.found("d", leading)
+        return Sql(f"SELECT d.provider_id FROM {atom.table} d WHERE {_by_room(atom)}{says.text} LIMIT {most}", says.values)
 
     def _count(self, atom: Atom, most: int) -> int:
         known = atom.table, atom.says, most

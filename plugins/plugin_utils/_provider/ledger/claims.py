@@ -378,9 +378,9 @@ def guard_consumers(connection: sa.Connection, needed: Iterable[Change], now: in
     def guard(change: Change, wanted: Consumer) -> None:
         numbers[wanted.uuid] = guard_consumer(connection, change.held, wanted, releases=not change.amounts)
 
-    for change in [change for change in changes.values() if change.former is not None]:
+    for former in [change.former for change in changes.values() if change.former is not None]:
         # One whose lease has ended may leave its room and its name in one transaction.
-        leaving = changes.get(change.former.uuid)
+        leaving = changes.get(former.uuid)
         if leaving is not None:
             guard(leaving, replace(leaving.wanted, name=None))
     for change in changes.values():

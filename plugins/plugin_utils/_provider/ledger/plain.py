@@ -109,15 +109,22 @@ def plain_states(states: Mapping[str, ConsumerState]) -> dict[str, Plain]:
 
 def shown_states(states: Mapping[str, ConsumerState], names: Mapping[str, str]) -> dict[str, Plain]:
     """Return the same for a diff: consumers and providers by name."""
-    labels = Counter(state.consumer.label for state in states.values())
+    labels = _labels([state.consumer for state in states.values()])
     shown = {
-        state.consumer.label if labels[state.consumer.label] == 1 else f"{state.consumer.label} of {owner_of(state.consumer)}": {
+        labels[uuid]: {
             **plain_consumer(state.consumer),
-            "allocations": plain_allocations({names[uuid]: amounts for uuid, amounts in state.amounts.items()}),
+            "allocations": plain_allocations({names[provider]: amounts for provider, amounts in state.amounts.items()}),
         }
-        for state in states.values()
+        for uuid, state in states.items()
     }
     return {label: shown[label] for label in sorted(shown)}
+
+
+def _labels(consumers: Sequence[Consumer]) -> dict[str, str]:
+    """Return what a diff calls consumers, by UUID: their names, with the owner where several have one name."""
+    counted = Counter(consumer.label for consumer in consumers)
+    owned = {each.uuid: f"{each.label} of {owner_of(each)}" for each in consumers}
+    return {each.uuid: each.label if counted[each.label] == 1 else owned[each.uuid] for each in consumers}
 
 
 def plain_claimed(claimed: Claimed) -> Plain:
@@ -138,6 +145,12 @@ def plain_ended(ended: Iterable[ConsumerState]) -> list[Plain]:
         {"consumer": state.consumer.uuid, **plain_consumer(state.consumer), "allocations": plain_allocations(state.amounts)}
         for state in ended
     ]
+
+
+def shown_ended(ended: Sequence[ConsumerState]) -> dict[str, Plain]:
+    """Return the same for a diff, by name."""
+    labels = _labels([state.consumer for state in ended])
+    return {labels[each["consumer"]]: {key: value for key, value in each.items() if key != "name"} for each in plain_ended(ended)}
 
 
 def plain_usages(providers: Sequence[Provider], used: Mapping[tuple[str, str], int]) -> dict[str, dict[str, dict[str, int]]]:

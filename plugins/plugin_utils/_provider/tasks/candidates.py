@@ -39,6 +39,7 @@ from ..ledger.read import (
     read_world,
 )
 from ..ledger.rehearsal import rehearsed
+from ..ledger.statements import select_rows
 from ..request.groups import parse_groups, with_wishes
 from ..request.model import USUAL_LIMIT, Group, Request, bounded_limit, with_names
 from ..request.query import parse_query
@@ -166,7 +167,7 @@ def _explain_in_database(asker: Asker, request: Request, have: int, *, truncated
         trees = [group.in_tree for group in request.groups if group.in_tree is not None]
         names = {reference: name for reference, (_number, _uuid, name) in read_identities(connection, trees).items()}
         named = with_names(request, read_aggregate_names(connection), names)
-        return explain_from_indexes(asker, named, have, truncated=truncated)
+        return explain_from_indexes(asker, named, have, truncated=truncated, holders=partial(_read_holders, asker))
     now = read_now(connection)
     world = read_world(connection, now)
     others = {uuid: held for uuid, held in world.allocations.items() if holding is None or uuid != holding.consumer.uuid}
@@ -182,6 +183,15 @@ def _explain(index: Index, world: World, request: Request, have: int, owners: Ma
         return [_holder((owners or {}).get(uuid) or Consumer(uuid, 0, name=world.consumer_names.get(uuid)), used) for uuid, used in found]
 
     return explain(index, _named_in(world, request), have, holders)
+
+
+def _read_holders(asker: Asker, provider: str, name: str) -> list[dict[str, t.Any]]:
+    """Return who uses a class of a provider, the asker's own consumer left out."""
+    columns = "c.uuid, a.used FROM allocations a JOIN consumers c ON c.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id"
+    text = f"SELECT {columns} WHERE p.uuid = ? AND a.resource_class = ? ORDER BY c.uuid"
+    used = dict(select_rows(asker.connection, text, (provider, name)))
+    owners = read_consumers(asker.connection, [uuid for uuid in used if asker.holding is None or uuid != asker.holding.consumer.uuid])
+    return [_holder(owners[uuid], used[uuid]) for uuid in sorted(owners)]
 
 
 def _holder(consumer: Consumer, amount: int) -> dict[str, t.Any]:

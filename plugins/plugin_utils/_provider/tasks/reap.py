@@ -16,7 +16,7 @@ from ..._common.libraries import sa
 from ..ledger.clock import read_now
 from ..ledger.history import prune_history
 from ..ledger.open import Ledger
-from ..ledger.plain import Plain, plain_ended
+from ..ledger.plain import Plain, plain_ended, shown_ended
 from ..ledger.read import ConsumerState
 from ..ledger.reap import reap
 from ..world.times import Time, TimeKind
@@ -39,5 +39,4 @@ def _reap(ledger: Ledger, keep: Time | None) -> Plain:
 
     states, pruned = ledger.write(work)
     ended = plain_ended(states)
-    shown = {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in ended}
-    return {"changed": bool(ended or pruned), "ended": ended, "pruned": pruned, "diff": {"before": shown, "after": {}}}
+    return {"changed": bool(ended or pruned), "ended": ended, "pruned": pruned, "diff": {"before": shown_ended(states), "after": {}}}

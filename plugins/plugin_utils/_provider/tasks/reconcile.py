@@ -16,7 +16,7 @@ from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Anything
 from ..ledger.open import Ledger
 from ..ledger.parse import OWNER, TYPE
-from ..ledger.plain import Plain, plain_ended
+from ..ledger.plain import Plain, plain_ended, shown_ended
 from ..ledger.reconcile import Existing, Scope, reconcile
 from ..world.parse import CONSUMER, REFERENCE
 from ..world.times import TimeKind
@@ -61,7 +61,6 @@ def _compare(ledger: Ledger, existing: Sequence[Existing], scope: Scope, *, rele
     if found.unknown:
         raise InputError(Mistake("providers", f"there is no provider {name}") for name in found.unknown)
     stale = plain_ended(found.stale)
-    shown = {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in stale}
     unclaimed = [{"consumer": one.consumer, "project": one.project} for one in found.unclaimed]
-    diff = {"before": shown, "after": {}} if release else {"before": {}, "after": {}}
+    diff = {"before": shown_ended(found.stale), "after": {}} if release else {"before": {}, "after": {}}
     return {"changed": release and bool(stale), "stale": stale, "unclaimed": unclaimed, "diff": diff}

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.reap import run_provider_reap
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.reconcile import run_provider_reconcile
 from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
 
@@ -101,3 +102,16 @@ def test_mistakes_are_told_with_their_places(site, existing, more, place):
     with pytest.raises(InputError) as error:
         run(site, existing, **more)
     assert place in {mistake.place for mistake in error.value.mistakes}
+
+
+def test_a_diff_has_consumers_of_one_name_apart(site):
+    for project in ("red", "blue"):
+        claim(site, "ci", project=project, lease="1h")
+    claim(site, "web")
+    shown = run(site, ["x"], release=True, dry_run=True)["diff"]["before"]
+    assert sorted(shown) == ["ci of project blue", "ci of project red", "web"]
+    assert shown["ci of project red"]["project"] == "red"
+    pass_time(site.ledger, 7200)
+    arguments = {"database": str(site.ledger.url.render_as_string(hide_password=False)), "timeout": 60.0}
+    reaped = run_provider_reap(arguments, dry_run=False)["diff"]["before"]
+    assert sorted(reaped) == ["ci of project blue", "ci of project red"]

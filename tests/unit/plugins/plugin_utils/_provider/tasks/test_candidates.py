@@ -12,12 +12,14 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candida
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import aggregates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks import candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.candidates import run_provider_candidates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import provider_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
 from sqlalchemy import insert
 
 WORLD = {
@@ -264,3 +266,50 @@ def test_why_names_who_uses_what_some_have_and_says_of_the_rest_that_nobody_has_
     assert user["expires_at"] == "2100-01-01T14:00:00Z"
     assert rare["why"]["busy"] == []
     assert "nightly" not in rare["msg"]
+
+
+SITE = [
+    {"name": "a", "inventories": {"PGPU": 1, "VCPU": 8}, "traits": ["CUSTOM_SAS"], "aggregates": ["rack1"]},
+    {"name": "b", "inventories": {"PGPU": 2}, "traits": ["CUSTOM_SAS", "CUSTOM_OLD"], "drained": {"reason": "fans"}},
+    {"name": "b0", "parent": "b", "inventories": {"PGPU": 8}, "traits": ["CUSTOM_SAS"]},
+    {"name": "c", "inventories": {"PGPU": {"total": 4, "max_unit": 2}}, "aggregates": ["rack1"]},
+    {"name": "d", "inventories": {"VCPU": 16}, "traits": ["CUSTOM_SAS"]},
+]
+CLAIMS = [
+    {"consumer": "nightly", "project": "red", "allocations": {"a": {"PGPU": 1}}, "lease": "2100-01-01T14:00:00Z"},
+    {"consumer": "over", "allocations": {"c": {"PGPU": 2}}, "lease": "1h"},
+    {"consumer": "stays", "allocations": {"c": {"PGPU": 1}, "d": {"VCPU": 10}}},
+]
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        {"resources": {"PGPU": 1}, "required": ["CUSTOM_SAS"]},
+        {"resources": {"PGPU": 2}, "member_of": ["rack1"], "required": ["CUSTOM_SAS"]},
+        {"resources": {"PGPU": 2}, "forbidden": ["CUSTOM_OLD"], "member_of": ["!rack1"]},
+        {"resources": {"PGPU": 3}},
+        {"resources": {"VCPU": 7}, "required": ["CUSTOM_SAS"], "member_of": ["!rack1"]},
+        {"resources": {"VCPU": 9}},
+        {"resources": {"VCPU": 4, "PGPU": 1}, "required": ["CUSTOM_OLD"]},
+        {"resources": {"FPGA": 1}},
+    ],
+)
+@pytest.mark.parametrize("suffix", ["", "_A"])
+@pytest.mark.parametrize("drained", ["exclude", "include"])
+def test_a_large_ledger_is_explained_as_a_small_one(tmp_path, monkeypatch, group, suffix, drained):
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    with open_ledger(url) as ledger:
+        ledger.write(lambda connection: put_providers(connection, parse_changes(SITE, "providers[{}]")))
+        make_claims(ledger, parse_claims(CLAIMS, "consumers[{}]"))
+        pass_time(ledger, 7200)
+    asked = {"database": url, "groups": {suffix: group}, "drained": drained, "explain_below": 1000}
+    small = run(**asked)
+    monkeypatch.setattr(candidates, "EXPLAINED_WHOLE", 1)
+    large = run(**asked)
+    assert large["candidates"] == small["candidates"]
+    seen, counted = ([each["constraints"] for each in result["why"]["groups"][suffix]] for result in (small, large))
+    assert counted[: len(seen)] == seen
+    assert large["why"]["busy"] == small["why"]["busy"]
+    if small["why"]["first"] is not None and small["why"]["first"]["where"] == "group":
+        assert large["why"]["first"] == small["why"]["first"]
