@@ -230,6 +230,23 @@ def test_register_places_machines_and_gives_everything_back(tmp_path):
     assert again.count("changed: [localhost]") == 4, "the hosts are registered already"
 
 
+def test_register_offers_thin_pools_and_spaces_as_far_as_they_are_to_be_overcommitted(tmp_path):
+    ledger = tmp_path / "ledger.sqlite"
+    schema = [
+        {"id": "root", "type": "partition", "size": "12 GiB", "mount": "/", "boot": True},
+        {"id": "scratch", "type": "partition", "size": "10 GiB", "mount": "/scratch"},
+        {"id": "guests", "type": "vg", "contains": ["thin"]},
+        {"id": "thin", "type": "thin_pool", "size": "30 GiB"},
+    ]
+    options = {"bareon_schema": schema, "bareon_offered": ["scratch"], "bareon_overcommit": "4", "bareon_volume_groups": ["guests"]}
+    play("register", tmp_path, bareon_hosts="nuc", database=f"sqlite:///{ledger}", **options)
+    with contextlib.closing(sqlite3.connect(ledger)) as kept:
+        columns = "p.name, i.total, i.allocation_ratio FROM inventories i JOIN resource_providers p ON p.id = i.provider_id"
+        found = {name: (total, ratio) for name, total, ratio in kept.execute(f"SELECT {columns} WHERE i.resource_class = 'DISK_GB'")}
+    assert found["nuc_vg_guests_pool_thin"] == (30, 4.0)
+    assert found["nuc_partition_scratch"] == (10, 1.0)
+
+
 def test_ledger_writes_a_page_of_what_the_ledger_has_and_the_same_again(tmp_path):
     books = filled(tmp_path, [{"name": "n1", "aggregates": ["rack7"], "inventories": {"PGPU": 4}}], [GPU_CLAIM])
     assert [claim["consumer"] for claim in books["claims"]] == ["train<1>"]
