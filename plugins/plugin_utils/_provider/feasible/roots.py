@@ -268,14 +268,15 @@ class Finder:
         """Return how many providers have all of a criterion's atoms, and are as it says, counted no further than `most`."""
         if len(criterion.atoms) == 1 and not criterion.own:
             return self._count(criterion.atoms[0], most)
-        found = self._together(criterion, most)
+        found = self.together(criterion, most)
         return int(rows(self.connection, Sql(f"SELECT COUNT(*) FROM ({found.text}) counted", found.values))[0][0])
 
     def find_together(self, criterion: Criterion, most: int) -> list[int]:
         """Return the numbers of such providers, at most `most`."""
-        return [number for (number,) in rows(self.connection, self._together(criterion, most))]
+        return [number for (number,) in rows(self.connection, self.together(criterion, most))]
 
-    def _together(self, criterion: Criterion, most: int) -> Sql:
+    def together(self, criterion: Criterion, most: int) -> Sql:
+        """Return the statement that finds their numbers."""
         _count, leading = min((self._count(atom, most), number) for number, atom in enumerate(criterion.atoms))
         atom, says = criterion.atoms[leading], criterion.found("d", leading)
         return Sql(f"SELECT d.provider_id FROM {atom.table} d WHERE {_by_room(atom)}{says.text} LIMIT {most}", says.values)

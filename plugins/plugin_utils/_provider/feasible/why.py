@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from ....module_utils._data.words import listed
 from ..._common.libraries import sa
@@ -21,10 +20,20 @@ from ..candidates.columns import MOST_NAMED
 from ..candidates.exclusion import find_exclusion
 from ..candidates.find import SearchOptions
 from ..candidates.reasons import Counted, Plain, describe
-from ..candidates.requirements import Requirement, Room, Sql, column_amounts, column_requirements, required_trait, stock_requirements
+from ..candidates.requirements import (
+    Piece,
+    Requirement,
+    Room,
+    Sql,
+    Stocked,
+    column_amounts,
+    column_requirements,
+    required_trait,
+    stock_requirements,
+)
 from ..candidates.why import MOST_BUSY, TRIAL_BUDGET, Holders
-from ..ledger.clock import sql_now
-from ..ledger.drains import read_drained
+from ..ledger.clock import read_now
+from ..ledger.drains import why_closed
 from ..request.model import Group, Request
 from ..world.pieces import allows_piece
 from .criteria import Atom, Criterion, atom_of, conjunction, has_row, numbers_in, on_provider, required_apart, rows
@@ -33,17 +42,24 @@ from .roots import Finder
 
 COUNTED = 100_000
 """Counts end here: more is as good as enough."""
-_MOST_DRAINED = 1_000
+_MANY = 10_000
+"""Where more providers lack nothing but room, which of them are drained is of no interest."""
+_MOST_DRAINED = 100
+"""Drained providers that are read to say why they are."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """One constraint on a provider: a row that it has, or else a condition on it. `room` is what has to be free."""
+    """One constraint on a provider: a row that it has, or else a condition on it.
+
+    `stock` is the class of the inventory that it is about, `room` what has to be free of that.
+    """
 
     kind: str
     says: str
     atom: Atom | None = None
     condition: Sql | None = None
+    stock: str = ""
     room: Room | None = None
 
 
@@ -60,31 +76,34 @@ class _Books:
         """Where it is read."""
         return self.asker.connection
 
-    @cached_property
-    def drained(self) -> Sequence[str]:
-        """Which providers are drained and why; none where the request takes them, too."""
-        return [] if self.request.drained else read_drained(self.connection, _MOST_DRAINED)
-
-    @cached_property
-    def not_closed(self) -> Sql:
-        """That a provider gives something, for itself and for those above it."""
-        now = sql_now(self.connection)
-        return Sql(f"{{p}}.provider_id NOT IN (SELECT id FROM resource_providers WHERE closed_until > {now})")
-
-    def steps(self, group: Group, amounts: Sequence[tuple[str, int]], *, split: bool) -> Iterator[_Step]:
-        """Yield what one provider of a column must be, room last: what nobody has is another reason than what others use."""
+    def steps(self, group: Group, amounts: Sequence[tuple[str, int]], *, split: bool) -> list[_Step]:
+        """Return what one provider of a column must be, room last: what nobody has is another reason than what others use."""
         stock = [asked for name, amount in amounts for asked in stock_requirements(name, amount, split=split)]
         others = [asked for asked in column_requirements(group, tuple(amounts), split=split) if asked.kind != "room"]
-        yield from (self.step(asked) for asked in [*stock, *others] if asked.kind != "room")
-        if self.drained:
-            yield _Step("drained", f"not drained ({listed(self.drained, MOST_NAMED)})", condition=self.not_closed)
-        yield from (self.step(asked) for asked in stock if asked.kind == "room")
+        first = [self.step(asked) for asked in [*stock, *others] if asked.kind != "room"]
+        rooms = [self.step(asked) for asked in stock if asked.kind == "room"]
+        if self.request.drained or (self.count(first) > _MANY and not self.count([*first, *rooms])):
+            return [*first, *rooms]
+        return [*first, *self._drained(first), *rooms]
+
+    def _drained(self, first: Sequence[_Step]) -> Iterator[_Step]:
+        """Yield the constraint that a provider gives something, where any of the first COUNTED that are as said gives nothing."""
+        found, now = self.finder.together(_criterion(first), COUNTED), read_now(self.connection)
+        text = f"SELECT r.id FROM ({found.text}) f JOIN resource_providers r ON r.id = f.provider_id WHERE r.closed_until > {now}"
+        closed = rows(self.connection, Sql(f"{text} ORDER BY r.name LIMIT {_MOST_DRAINED}", found.values))
+        if closed:
+            reasons = sorted({why_closed(self.connection, number, now) for (number,) in closed})
+            is_open = f"r.id = {{p}}.provider_id AND (r.closed_until IS NULL OR r.closed_until <= {now})"
+            condition = Sql(f"EXISTS (SELECT 1 FROM resource_providers r WHERE {is_open})")
+            yield _Step("drained", f"not drained ({listed(reasons, MOST_NAMED)})", condition=condition)
 
     def step(self, asked: Requirement) -> _Step:
         """Return a requirement as a constraint."""
         if isinstance(asked.what, Room):
             kept = frozenset(number for number, (free, fits) in self.freed(asked.what).items() if fits)
-            return _Step(asked.kind, asked.says, atom_of(asked, kept), room=asked.what)
+            return _Step(asked.kind, asked.says, atom_of(asked, kept), stock=asked.what.name, room=asked.what)
+        if isinstance(asked.what, (Stocked, Piece)):
+            return _Step(asked.kind, asked.says, atom_of(asked), stock=asked.what.name)
         if asked.forbidden or asked.root_counts:
             # Of a sharing provider the root does not matter: rather one provider too many than one too few.
             return _Step(asked.kind, asked.says, condition=on_provider(asked, with_root=asked.root_counts and not asked.forbidden))
@@ -129,7 +148,7 @@ class _Books:
         """Yield the providers that lack nothing but the room of the first empty constraint, and the consumers that use it."""
         (group,) = (group for group in self.request.groups if group.suffix == first["group"])
         for amounts, split in column_amounts(group, self.request.can_split):
-            steps = list(self.steps(group, amounts, split=split))
+            steps = self.steps(group, amounts, split=split)
             for number, step in enumerate(steps):
                 if step.room is not None and not self.count(steps[: number + 1]):
                     yield from self._users(group, step.room, self.find(steps[:number], MOST_BUSY), holders)
@@ -160,21 +179,16 @@ class _Books:
     def _most_of(self, name: str, shares: int) -> Sequence[tuple[int, str, str]]:
         text = (
             "SELECT d.most, p.uuid, p.name FROM inventories d JOIN resource_providers p ON p.id = d.provider_id "
-            f"WHERE d.resource_class = ? AND d.sharing = ?{self._given} ORDER BY d.resource_class DESC, d.sharing DESC, d.most DESC LIMIT 1"
+            "WHERE d.resource_class = ? AND d.sharing = ? ORDER BY d.resource_class DESC, d.sharing DESC, d.most DESC LIMIT 1"
         )
         return rows(self.connection, Sql(text, (name, shares)))
 
     def _named(self, name: str, numbers: Mapping[int, int]) -> Sequence[tuple[int, int, str, str]]:
         text = (
             "SELECT p.id, d.max_unit, p.uuid, p.name FROM inventories d JOIN resource_providers p ON p.id = d.provider_id "
-            f"WHERE d.resource_class = ?{self._given} AND p.id IN ({numbers_in(numbers)})"
+            f"WHERE d.resource_class = ? AND p.id IN ({numbers_in(numbers)})"
         )
         return rows(self.connection, Sql(text, (name,)))
-
-    @property
-    def _given(self) -> str:
-        """The condition on a provider `p` that it is not drained, where any is."""
-        return f" AND (p.closed_until IS NULL OR p.closed_until <= {sql_now(self.connection)})" if self.drained else ""
 
 
 def explain_from_indexes(
@@ -206,11 +220,16 @@ def explain_from_indexes(
 def _counted(books: _Books, group: Group) -> Iterator[Plain]:
     columns = [books.steps(group, amounts, split=split) for amounts, split in column_amounts(group, books.request.can_split)]
     together = required_apart(group, books.request.can_split)
-    for steps in map(list, [*columns, *([books.step(required_trait(choice))] for choice in together)]):
-        left = [books.count(steps[: number + 1]) for number in range(len(steps))]
+    for steps in [*columns, *([books.step(required_trait(choice))] for choice in together)]:
+        left: list[int] = []
+        for number in range(len(steps), 0, -1):
+            # Where all steps leave too many to be counted, so do the first of them.
+            left.insert(0, COUNTED if left and left[0] >= COUNTED else books.count(steps[:number]))
         yield {"constraints": [{"kind": step.kind, "says": step.says, "left": count} for step, count in zip(steps, left)]}
 
 
 def _criterion(steps: Sequence[_Step]) -> Criterion:
-    atoms = tuple(step.atom for step in steps if step.atom is not None)
-    return Criterion(atoms, tuple(step.condition for step in steps if step.condition is not None))
+    """Return what all steps say. Of those about one inventory the last one says what those before it say."""
+    last = {step.stock: step.atom for step in steps if step.stock}
+    atoms = (step.atom for step in steps if step.atom is not None and step.atom is last.get(step.stock, step.atom))
+    return Criterion(tuple(atoms), tuple(step.condition for step in steps if step.condition is not None))

@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 
 from ..._common.libraries import sa
 from ..world.times import FOREVER, Drain, describe_drain
-from .clock import read_now
 from .read import batches, run_batches
 from .statements import select_rows
 from .tables import providers
@@ -67,14 +66,6 @@ def why_closed(connection: sa.Connection, number: int, now: int) -> str:
             return describe_drain(name, Drain(reason or "", None if until == FOREVER else until))
         here = above
     return ""
-
-
-def read_drained(connection: sa.Connection, most: int) -> list[str]:
-    """Return of the first `most` providers that are drained themselves, why and until when."""
-    now = read_now(connection)
-    text = "SELECT name, drain_reason, drained_until FROM resource_providers WHERE drained_until > ? ORDER BY name LIMIT ?"
-    rows = select_rows(connection, text, (now, most))
-    return [describe_drain(name, Drain(reason or "", None if until == FOREVER else until)) for name, reason, until in rows]
 
 
 _Row = tuple[int | None, int | None, int | None]

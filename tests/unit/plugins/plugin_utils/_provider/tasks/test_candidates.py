@@ -282,6 +282,12 @@ CLAIMS = [
 ]
 
 
+def without_idle_drains(constraints):
+    """The constraints but for drains that leave as many as were left before: a large ledger does not look at those."""
+    before = [None, *(each["left"] for each in constraints)]
+    return [each for each, left in zip(constraints, before) if each["kind"] != "drained" or each["left"] != left]
+
+
 @pytest.mark.parametrize(
     "group",
     [
@@ -308,7 +314,7 @@ def test_a_large_ledger_is_explained_as_a_small_one(tmp_path, monkeypatch, group
     monkeypatch.setattr(candidates, "EXPLAINED_WHOLE", 1)
     large = run(**asked)
     assert large["candidates"] == small["candidates"]
-    seen, counted = ([each["constraints"] for each in result["why"]["groups"][suffix]] for result in (small, large))
+    seen, counted = ([without_idle_drains(each["constraints"]) for each in result["why"]["groups"][suffix]] for result in (small, large))
     assert counted[: len(seen)] == seen
     assert large["why"]["busy"] == small["why"]["busy"]
     if small["why"]["first"] is not None and small["why"]["first"]["where"] == "group":
