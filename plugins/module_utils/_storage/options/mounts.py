@@ -25,7 +25,7 @@ _SPAN = Value("a span of time, such as 30s or 5min", r"[0-9]{1,10}(us|ms|s|sec|m
 _UNIT = Value(
     "a unit of systemd, such as network-online.target, or an absolute path that is no device",
     r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,254}\.(automount|mount|path|scope|service|slice|socket|swap|target|timer)"
-    r"|/(?!dev(/|$))[A-Za-z0-9_+@.-]+(/[A-Za-z0-9_+@.-]+)*/?",
+    r"|/(?!dev(/|$))(?!\.{1,2}(/|$))[A-Za-z0-9_+@.-]+(/(?!\.{1,2}(/|$))[A-Za-z0-9_+@.-]+)*/?",
 )
 _FREE = Value("text of letters, digits and _ . : / @ % + = -", r"[A-Za-z0-9_.:/@%+=-]{1,255}")
 _CHARSET = Value("a character set, such as utf8 or iso8859-1", r"[a-z0-9-]{1,32}")

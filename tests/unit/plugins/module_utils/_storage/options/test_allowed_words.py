@@ -110,6 +110,8 @@ def test_levels_say_how_a_btrfs_lies_on_several_devices() -> None:
         ("swap", "noatime", "noatime"),
         ("ext4", "x-systemd.makefs", "has x-systemd.makefs: "),
         ("ext4", "x-systemd.requires=/dev/sdb", "x-systemd.requires"),
+        ("ext4", "x-systemd.requires=/proc/../dev/sdb", "x-systemd.requires"),
+        ("ext4", "x-systemd.requires=/./dev/sdb", "x-systemd.requires"),
         ("ext4", "a" * 3000, "2048"),
     ],
 )
