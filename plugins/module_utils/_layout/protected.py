@@ -5,13 +5,14 @@
 """Which disks are protected: by the option `protect` or by the host's own list. A protected disk is never written to, whatever `wipe` says.
 
 An entry is an id of a disk (any link of /dev/disk/by-id or by-path, with or without its folder), a serial number, a WWN, or the label of
-something on the disk. Doubt protects: an entry counts with and without what looks like a comment behind it, and a link to a partition or
-to an array protects all disks below.
+something on the disk, or its UUID. Doubt protects: an entry counts with and without what looks like a comment behind it, a tag as in fstab
+before it, and quotes around it; and a link to a partition or to an array protects all disks below.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ PROTECTED_FILE = "/etc/bareon/protected"
 OPTION = "protect"
 
 _COMMENT = re.compile(r"\s#.*")
+_TAG = re.compile(r"(?:LABEL|UUID|PARTLABEL|PARTUUID|ID|SERIAL|WWN)=(?P<value>.+)", re.IGNORECASE)
+_QUOTED = re.compile(r"""(?P<quote>["'])(?P<value>.+)(?P=quote)""")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ufffd]")
 _WWN = re.compile(r"(?:wwn-|nvme-)?(?:(?:naa|eui|nguid|uuid)\.|0x)?(?P<digits>[0-9a-f-]{16,})")
 
@@ -42,8 +45,11 @@ class Protection:
 
     @property
     def spellings(self) -> frozenset[str]:
-        """Return what the entry may mean: the whole line, and the line without a comment behind it."""
-        return frozenset({self.entry, _COMMENT.sub("", self.entry).strip()}) - {""}
+        """Return what the entry may mean: the whole line, and the line without a comment, a tag and quotes."""
+        found = {self.entry, _COMMENT.sub("", self.entry).strip()}
+        for form in (_QUOTED, _TAG, _QUOTED):
+            found |= {match["value"].strip() for match in map(form.fullmatch, found) if match is not None}
+        return frozenset(_composed(spelling) for spelling in found) - {""}
 
     @property
     def is_node(self) -> bool:
@@ -77,7 +83,7 @@ def _wrong(entry: str) -> str:
 
 def protections_of(disk: Disk, tree: Tree, protections: Iterable[Protection]) -> tuple[Protection, ...]:
     """Return the entries that protect a disk; none: it is not protected."""
-    names = frozenset(_names(disk, tree))
+    names = frozenset(map(_composed, _names(disk, tree)))
     identities = frozenset(_identities(disk))
     return tuple(
         each for each in protections if each.spellings & names or {_comparable(spelling) for spelling in each.spellings} & identities
@@ -114,7 +120,9 @@ def _names(disk: Disk, tree: Tree) -> Iterator[str]:
     yield from links
     yield from (link.rsplit("/", 1)[-1] for link in links if link.startswith("/dev/disk/"))
     for device in devices:
-        labels = (device.filesystem.label if device.filesystem is not None else None, *(found.label for found in device.signatures))
+        there = [found for found in (device.filesystem, *device.signatures) if found is not None]
+        entry = (device.partition.name, device.partition.uuid) if device.partition is not None else ()
+        labels = (*(found.label for found in there), *(found.uuid for found in there), *entry)
         yield from (name for name in (device.dev, *labels) if name)
 
 
@@ -128,6 +136,11 @@ def _devices(disk: Disk, tree: Tree) -> Iterator[Device]:
 def _identities(disk: Disk) -> Iterator[str]:
     for row in (disk.source.row, disk.device.row, *(path.row for path in disk.paths)):
         yield from (_comparable(str(row[column])) for column in ("serial", "wwn") if row.get(column))
+
+
+def _composed(text: str) -> str:
+    """Return a text in the one of its forms in which all letters with accents are one character."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _comparable(text: str) -> str:

@@ -12,6 +12,7 @@ import os
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.hardware import read_hardware
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import LocalHost
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import Signature
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Filesystem
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.disks import find_disks
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
@@ -71,6 +72,10 @@ def disk_of(present, name):
         "naa.5000c500a1b2c3d4",
         "wwn-0x5000c500a1b2c3d4",
         "precious # 1",
+        "'precious # 1'",
+        'LABEL="precious # 1"',
+        "SERIAL=S3Z8NB0K1 # the database",
+        "wwn=0x5000c500a1b2c3d4",
         "/dev/sda",
     ],
 )
@@ -82,6 +87,33 @@ def test_an_entry_protects_by_id_serial_number_wwn_and_label(entry):
 
     assert protections_of(disk_of(present, "sda"), tree, protections) == protections
     assert protections_of(disk_of(present, "sdb"), tree, protections) == ()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "caf\u00e9 data",
+        "cafe\u0301 data",
+        "PARTLABEL=caf\u00e9 data",
+        "UUID=12ab-34cd",
+        'UUID="12ab-34cd"',
+        "5c4d",
+        "partuuid=5c4d # x",
+        "luks",
+    ],
+)
+def test_an_entry_protects_by_the_name_of_a_partition_and_by_uuids(entry):
+    present = host_with_table("sda", (1, 1, 50, "caf\u00e9 data")).present()
+    part = next(child for child in present.tree.children("sda"))
+    known = dataclasses.replace(
+        part,
+        filesystem=Filesystem("vfat", "12ab-34cd", None),
+        partition=dataclasses.replace(part.partition, uuid="5c4d"),
+        signatures=(Signature("crypto_LUKS", "u", "luks"),),
+    )
+    tree = present.tree.with_devices([known])
+    assert protections_of(disk_of(present, "sda"), tree, [Protection(entry, "protect")])
+    assert not protections_of(disk_of(present, "sda"), tree, [Protection(f"x{entry}", "protect")])
 
 
 def test_a_label_on_a_volume_protects_all_disks_of_it():
