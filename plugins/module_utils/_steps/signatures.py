@@ -28,7 +28,9 @@ _COPIES = (1 * MIB, 2 * MIB, 4 * MIB, 64 * MIB, 256 * 1024**3)
 
 @dataclass(frozen=True)
 class ClearSignatures(Step):
-    """Remove every signature of devices that are ours and unfinished: wipefs, then zeros over their first `head` bytes and last MiB.
+    """Remove every signature of devices that are ours and unfinished: zeros over their first `head` bytes and last MiB, then wipefs.
+
+    In this order, for wipefs erases magic bytes alone: cut off behind it, a first sector would be left that no tool knows.
 
     Gone have to be md superblocks of all versions, PV labels, LUKS headers, a partition table inside it, ZFS labels, btrfs. Members of an
     array have a longer head: to behind the place where the array's data will begin, for the array would bring back the old contents.
@@ -60,12 +62,12 @@ class ClearSignatures(Step):
 
     def run(self, machine: Machine) -> None:
         """Clear the devices, which the kernel refuses while anything uses them, and see that no signature is left."""
-        machine.change(["wipefs", "--all", "--quiet", *self.devices])
         for device in self.devices:
             size = device_size(machine, device)
             written = (place for place in between_ends(size) if _has_data(machine, device, place))
             more = (Region(place, SAMPLE) for place in written)
             machine.zero(device, (*cleared_regions(size, self.head), *more), exclusively=True)
+        machine.change(["wipefs", "--all", "--quiet", *self.devices])
         outcome = machine.run(signatures_command(*self.devices))
         left = parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else None
         if left is None or left:
