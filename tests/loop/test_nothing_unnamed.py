@@ -14,6 +14,7 @@ import functools
 import os
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import typing as t
@@ -34,7 +35,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine im
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import FinishPartitions
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.derived import table_uuid
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
-from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, Mounted, merged, new_disk, run, schema
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, Mounted, merged, new_disk, probe, refuse, run, schema, stand_in
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
 CASES = int(os.environ.get("TEST_NOTHING_UNNAMED_CASES", "160"))
@@ -549,3 +550,58 @@ def test_what_a_tool_leaves_that_was_cut_off_before_its_signature_is_made_again(
     again = plan_steps(layout, present)
     assert (again.refusals, again.losses) == ((), ())
     assert again.steps
+
+
+@pytest.mark.parametrize("options", [(), ("-O", "quota,project"), ("-O", "orphan_file"), ("-I", "128", "-N", "64"), ("-O", "^has_journal")])
+def test_files_in_an_ext4_that_nobody_mounted_are_a_trace_of_use(loops: Loops, tmp_path: pathlib.Path, options: tuple[str, ...]) -> None:
+    device = new_disk(loops, 64)
+    run("mkfs.ext4", "-q", "-F", *options, device)
+    assert trace_of_use(LocalMachine(), device, 64 * MIB, "ext4", left_by_tool("ext4")) is None
+    (tmp_path / "precious").write_bytes(b"data" * 5000)
+    run("debugfs", "-w", "-R", f"write {tmp_path / 'precious'} precious", device)
+    assert trace_of_use(LocalMachine(), device, 64 * MIB, "ext4", left_by_tool("ext4")) == "there are files in it"
+
+
+@pytest.mark.parametrize("numbers", [("2",), ("1", "2", "3")], ids=["one", "all"])
+@pytest.mark.parametrize("kind", ["ext4", "vfat"])
+def test_a_partition_whose_entry_was_deleted_is_not_made_again(
+    loops: Loops, tmp_path: pathlib.Path, kind: str, numbers: tuple[str, ...]
+) -> None:
+    disk = new_disk(loops, SIZE)
+    made = {"fs_type": kind, "mount": "none"}
+    layout = parse_static_schema(
+        schema(disk, {"name": "first", "size": 8}, {"name": "second", "size": 24, **made}, {"name": "third", "size": 8})
+    )
+    assert layout_run.apply(Request(layout), LocalMachine(), lambda: False).problem is None
+    if kind == "ext4":
+        with Mounted(f"{disk}p2", tmp_path / "mounted") as mounted:
+            (mounted / "precious").write_bytes(b"data" * 5000)
+    run("sfdisk", "--quiet", "--no-reread", "--delete", disk, *numbers)
+    for number in numbers:
+        run("partx", "--delete", "--nr", number, disk)
+    before = content_of(disk)
+    for report in (layout_run.foresee(Request(layout), LocalMachine()), layout_run.apply(Request(layout), LocalMachine(), lambda: False)):
+        assert report.problem is not None
+        assert f"{kind} at 9 MiB lies where second is missing in the table of {disk}" in report.problem
+        assert (report.pending, report.done) == ((), ())
+    assert content_of(disk) == before
+    wiping = layout_run.foresee(Request(layout, wipe=(disk,)), LocalMachine())
+    assert [content.kind for loss in wiping.losses for content in loss.contents] == [kind]
+
+
+@pytest.mark.parametrize("kind", ["xfs", "vfat"])
+def test_a_clearing_that_was_cut_off_is_completed(loops: Loops, tmp_path: pathlib.Path, kind: str) -> None:
+    """It is cut off behind wipefs, which erases magic bytes alone."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    disk = new_disk(loops, 400)
+    options = {"schema": schema(disk, {"name": "first", "size": 320, "fs_type": kind, "mount": "none"})}
+    stand_in(tools, f"mkfs.{kind}", f'{shutil.which(f"mkfs.{kind}")} "$@"; exit 1')
+    assert disk in refuse(options, tools=tools)
+    assert probe(f"{disk}p1")["TYPE"] == kind
+    stand_in(tools, "wipefs", f'{shutil.which("wipefs")} "$@" || exit; case "$*" in *--all*) exit 1;; esac')
+    assert "wipefs" in refuse(options, tools=tools)
+    layout = parse_static_schema(options["schema"])
+    plan = plan_steps(layout, read_present(LocalMachine(), layout))
+    assert (plan.refusals, plan.losses) == ((), ())
+    assert plan.steps

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from .._storage import zfs
 from .lvm import LogicalVolume, PhysicalVolume, VolumeGroup
 from .select import Disk
+from .signatures import Signature
 from .stacks import Superblock
 from .torn import Torn
 from .tree import Device, Tree
@@ -86,6 +87,8 @@ class Present:
     """By device name what shows that somebody has used what an earlier run made and did not finish."""
     sealed: Mapping[str, str] = field(default_factory=dict)
     """By the name of what carries it, on unfinished partitions and volumes: what is closed or stopped, and has something in it."""
+    missing: Mapping[tuple[str, int], Signature] = field(default_factory=dict)
+    """By the name of a disk and an offset what lies where a partition of the layout begins that the table does not have."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

@@ -28,8 +28,12 @@ _BLOCK = 4096
 
 _DATA = "there are data without a signature at {}"
 
+_EXT_SUPERBLOCK = 1024
 _EXT_TIMES = struct.Struct("<I4xH")
 """At 44 of the superblock: when it was mounted last, and how often since the last check."""
+_EXT_INODES, _EXT_FREE, _EXT_FIRST = 0, 16, 84
+_EXT_OWN = (0x240, 0x244, 0x26C, 0x280)
+"""Places of numbers in the superblock: of inodes, of free ones, of the first that files may have; of inodes for quotas and orphans."""
 _XFS_LOG = struct.Struct(">4sI40xQ28xI8xI24xB")
 """Magic, bytes of a block, where the log begins, blocks of a group and of the log, the bits of a block's number in a group."""
 _XFS_RECORD = struct.Struct(">I8xI")
@@ -158,8 +162,14 @@ def _raw_data(read: _Read, size: int, left: Left, samples: Sequence[int]) -> t.O
 
 
 def _ext(read: _Read) -> t.Optional[str]:
-    mounted, count = _EXT_TIMES.unpack(read(1024 + 44, _EXT_TIMES.size))
-    return "it was mounted" if mounted or count else None
+    superblock = read(_EXT_SUPERBLOCK, 1024)
+    if any(_EXT_TIMES.unpack_from(superblock, 44)):
+        return "it was mounted"
+    inodes, free, first, *own = (
+        struct.unpack_from("<I", superblock, place)[0] for place in (_EXT_INODES, _EXT_FREE, _EXT_FIRST, *_EXT_OWN)
+    )
+    # mke2fs takes those below the first one, the first one for lost+found, and some of the others for itself.
+    return "there are files in it" if inodes - free > first + sum(number > first for number in own) else None
 
 
 def _xfs(read: _Read) -> t.Optional[str]:

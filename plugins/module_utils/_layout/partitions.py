@@ -38,8 +38,8 @@ class Status(enum.Enum):
 class PartitionMatch:
     """A desired partition on its disk, and the present one. `problem` says why a kept one cannot stay where it is.
 
-    `lost`: it is a part of something whose other parts are destroyed. `stranger` describes foreign contents of an unfinished partition,
-    `sealed` closed contents, which only opening shows.
+    `lost`: it is a part of something whose other parts are destroyed. `stranger` describes foreign contents of an unfinished partition, or
+    our own contents of one without an entry, `sealed` closed contents, which only opening shows.
     """
 
     desired: DesiredPartition
@@ -72,7 +72,7 @@ class PartitionMatch:
 
     @property
     def refused(self) -> t.Optional[str]:
-        """Why an unfinished one may not be made again: somebody has used it, and its disk may not be wiped, or it keeps its data."""
+        """Why an unfinished or missing one may not be made: somebody has used it, and its disk may not be wiped, or it keeps its data."""
         why = self.stranger or self.sealed
         if why is None or (self.disk.may_wipe and not self.desired.keep_data):
             return None

@@ -150,6 +150,9 @@ def _judged(
     overwritten = [device for stack in draft.stacks for device in overwritten_in(present, stack)]
     roots = (*draft.destroyed.roots, *draft.destroyed.emptied, *overwritten)
     cleared = {table.disk.device.name: table.cleared for table in draft.tables if not is_emptied(table.disk)}
+    for match in (match for stack in draft.stacks for match in stack.matches if match.status is Status.NEW and match.stranger):
+        place = match.disk.device.name, match.desired.start
+        cleared[place[0]] = (*cleared.get(place[0], ()), (place[1], present.missing[place].type))
     losses = find_losses(present, disks, roots, own | begun, cleared) if not restoring else ()
     return LayoutPlan(steps, notes=present.notes, again=again, losses=losses)
 

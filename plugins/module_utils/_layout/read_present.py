@@ -32,6 +32,7 @@ from .._storage.filesystems import EXT4, FILESYSTEMS, Measure, fill
 from .._storage.fstab import plain_source, read_entries
 from .._storage.units import MIB
 from .disks import names_of
+from .read_missing import read_missing
 from .read_traces import read_traces
 
 _FSTAB = "/etc/fstab"
@@ -78,7 +79,7 @@ def read_present(host: Host, layout: Layout) -> Present:
         superblocks,
     )
     traces, sealed = read_traces(host, present, layout)
-    return replace(present, traces=traces, sealed=sealed)
+    return replace(present, traces=traces, sealed=sealed, missing=read_missing(host, present, layout, listed))
 
 
 def _cleared(layout: Layout, disk: Disk) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from .._storage.filesystems import FILESYSTEMS
 from .._storage.lvm import CLEARED
 from .._storage.units import MIB, in_mib
 from .arrays import runs_without
-from .partitions import PartitionMatch
+from .partitions import PartitionMatch, Status, is_emptied
 
 _LUKS, _MEMBER, _PHYSICAL = "crypto_LUKS", "linux_raid_member", "LVM2_member"
 _OPENED = ("raid", "linear", "md", "crypt", "lvm")
@@ -49,11 +49,26 @@ class _Identities:
 
 
 def with_strangers(layout: Layout, present: Present, match: PartitionMatch) -> PartitionMatch:
-    """Return the match of a partition with what is on an unfinished one that no run of this layout left there, in words."""
+    """Return the match of a partition with what is on an unfinished one that no run of this layout left there, in words.
+
+    Of one that the table does not have it is what a run has made there, which was a part of the layout until its entry was deleted.
+    """
+    there = present.missing.get((match.disk.device.name, match.desired.start)) if match.status is Status.NEW else None
+    if there is not None and _is_made(layout, match, there):
+        place = f"where {match.desired.label or match.desired.device} is missing in the table of {match.disk.words}"
+        return replace(match, stranger=f"{_described(there)} lies {place}; put its entry back to keep it")
     if not match.unfinished or match.device is None:
         return match
     stranger = next(_strangers(present, match.device, _identities(layout, match.desired.device)), None)
     return replace(match, stranger=stranger, sealed=sealed_on(present, match.device))
+
+
+def _is_made(layout: Layout, match: PartitionMatch, there: Signature) -> bool:
+    """Return whether a run has made this. What a table lacks because a run was permitted to empty it is anybody's."""
+    own = _identities(layout, match.desired.device)
+    if there.type == _PHYSICAL:
+        return own.physical and not is_emptied(match.disk)
+    return (there.type, (there.uuid or "").lower()) in own.known
 
 
 def volume_stranger(layout: Layout, present: Present, device: str, known: LogicalVolume) -> t.Optional[str]:
