@@ -127,13 +127,7 @@ def repair_inside(state: ClusterState, mode: ScoreMode, until: float | None, gro
     if _is_over(until):
         return Repair(group, before, reasons, (), before, (), proven=False, in_time=False)
     repair = _assigned(state, before, reasons, list(reasons), (), mode, until)
-    if _is_over(until):
-        return repair
-    if before.stranded and not before.short and not repair.after.healthy:
-        start = after_moves(state, repair.moves)
-        moved = {move.instance: move.target for move in repair.moves} | (Search(start, group).inside() or {})
-        repair = min(repair, _repair(state, before, reasons, moved, proven=True), key=lambda found: _worth(state, found))
-    if repair.after.healthy:
+    if repair.after.healthy or _is_over(until):
         return repair
     evacuated = _repair(state, before, reasons, _evacuated(state, before, mode), proven=False)
     return min(repair, evacuated, key=lambda found: _worth(state, found))

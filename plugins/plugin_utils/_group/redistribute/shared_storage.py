@@ -5,8 +5,10 @@
 """Groups on shared storage whose instances could all restart if they lay otherwise: moves inside, and few that leave.
 
     search = Search(state, group)
-    search.inside()                          # places under which no node's failure strands anybody, or None
-    search.with_moves_out(peers, most)         # the same when as few as possible leave; search.complete says whether all was tried
+    search.with_moves_out(peers, most)
+
+It gives places under which no node's failure strands anybody, with as few in other groups as possible, or None; `search.complete` says
+whether all was tried.
 
 Whether everybody can restart is a packing problem for each node that may fail, so that what helps is found by trying:
 sets of instances from the smallest, within a number of trials and an effort of proofs.
@@ -47,10 +49,6 @@ class Search:
         here = np.flatnonzero(np.isin(state.primary, state.group_nodes(group))).tolist()
         self._movable = [i for i in here if can_move(state, i)]
         self._shared = [i for i in self._movable if models[i].disk_template in MIRRORED_OUTSIDE]
-
-    def inside(self) -> dict[int, Place] | None:
-        """Return new places of as few instances as possible under which the group is healthy."""
-        return self._repacked(self._state, self._shared)
 
     def with_moves_out(self, peers: Sequence[int], most: int, mode: ScoreMode) -> dict[int, Place] | None:
         """Return new places under which the group is healthy and at most that many instances are in `peers`."""
