@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Change keys on the host; recovery keys are created and written on the controller first."""
+"""Change keys on the host; recovery keys are created and written on the controller first, and headers are copied to it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..plugin_utils._common.action import failure
 from ..plugin_utils._common.facts import refuse_facts
 from ..plugin_utils._common.host_action import checked
 from ..plugin_utils._common.lasting import loss_warnings
+from ..plugin_utils._disk.header_backups import check_folder, names_of, write_headers
 from ..plugin_utils._disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery
 
 
@@ -32,6 +33,8 @@ class ActionModule(ActionBase):
         arguments = dict(self._task.args)
         directory = arguments.pop("recovery_key_directory", None)
         host = str((task_vars or {}).get("inventory_hostname", "host"))
+        headers = arguments.pop("header_backup_directory", None)
+        copies = None if headers is None else Path(str(headers)).expanduser()
         folder = None if directory is None else Folder(Path(str(directory)).expanduser(), host)
         if "hand_over" in arguments:
             return result | failure("hand_over: is internal data from the controller to the host; leave it out")
@@ -49,9 +52,30 @@ class ActionModule(ActionBase):
             shows = boolean(arguments.pop("show_recovery_keys", False))
             if folder is not None and not self._task.check_mode:
                 folder.check()
+            if copies is not None and not self._task.check_mode:
+                check_folder(copies)
             keyed = change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
             option = "recovery_key_directory, in the role disk_layout_recovery_key_directory"
             lost = loss_warnings(folder.path, option) if folder is not None and asked else []
+            if copies is not None:
+                lost += loss_warnings(copies, "header_backup_directory")
+                if not self._task.check_mode and not keyed.get("failed"):
+                    keyed |= self._copy(call, names_of(arguments.get("containers")), copies, host, changed=bool(keyed.get("changed")))
             return result | keyed | {"warnings": [*keyed.get("warnings", ()), *lost]}
         except (InputError, Refused, TypeError) as problem:
             return result | failure(str(problem))
+
+    def _copy(
+        self, call: t.Callable[[dict[str, t.Any]], dict[str, t.Any]], names: list[str], folder: Path, host: str, *, changed: bool
+    ) -> dict[str, t.Any]:
+        """Write the headers to files; they are in no result. Connections log what a host answers, unless they are told not to."""
+        before = self._play_context.no_log
+        self._play_context.no_log = True
+        try:
+            answer = call({"part": "copy"})
+        finally:
+            self._play_context.no_log = before
+        if answer.get("failed"):
+            return failure(str(answer.get("msg", "The headers cannot be read"))) | {"changed": changed}
+        files, written = write_headers(folder, host, answer.get("headers"), names)
+        return {"header_backups": files, "changed": changed or written}

@@ -23,7 +23,7 @@ extends_documentation_fragment:
 options:
   wipe:
     description:
-      - Whether each start of the node makes the partition tables and file systems anew. Ignition runs at each start of a node.
+      - Whether each start of the node replaces the partition tables and file systems. Ignition runs at each start of a node.
       - With V(false) it keeps those that are as the plan has them.
     type: bool
     default: false

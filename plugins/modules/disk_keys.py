@@ -185,6 +185,17 @@ options:
       - No other key is removed on account of a recovery key that is only shown. Give it as O(luks_old_key) in a later run for that.
     type: bool
     default: false
+  header_backup_directory:
+    description:
+      - A directory on the controller to keep a copy of each header in, after all keys are changed. Without its header, nothing opens a
+        container, not even its keys.
+      - A copy is a file, named after the host and the UUID in the header, that only its owner can read. C(cryptsetup luksHeaderRestore)
+        takes it. A later run replaces it if the header has changed.
+      - A copy opens the container with the keys that it had then, also with those that were removed since, so keep it as safe as a key, and
+        delete copies elsewhere after keys are removed.
+      - The directory is created if it is missing. Nothing is copied in check mode.
+    type: path
+    version_added: 1.1.0
   hand_over:
     description:
       - Internal data from the controller to the host. Tasks cannot set it.
@@ -193,7 +204,7 @@ options:
       part:
         description: The part of the run.
         type: str
-        choices: [begin, add, finish]
+        choices: [begin, add, finish, copy]
         default: begin
       recovery_keys:
         description: The recovery keys that the controller holds, by the names of the containers.
@@ -353,6 +364,11 @@ recovery_key_files:
   returned: with O(recovery_key_directory)
   type: dict
   sample: {"data": "/home/admin/recovery-keys/db1.data.1"}
+header_backups:
+  description: The files on the controller that have copies of the headers, by the names of the containers.
+  returned: with O(header_backup_directory), unless in check mode
+  type: dict
+  sample: {"data": "/home/admin/headers/db1.0b0fd0e8-7d1c-4f25-9d2e-3f0c8f3c7a11.luks"}
 mistakes:
   description: Everything that is wrong with the input.
   returned: when the input cannot be used
@@ -366,7 +382,8 @@ import typing as t
 from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.bareon.allocator.plugins.module_utils._keys.changes import GOING, PARTS, RENEWED, Request
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.backup import headers_of
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.changes import COPY, GOING, PARTS, RENEWED, Request
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.options import request_of
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.report import as_result
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.run import Report, apply, foresee
@@ -412,6 +429,7 @@ def main() -> t.NoReturn:
             # Taken out by the part on the controller.
             "schema": {"type": "dict"},
             "recovery_key_directory": {"type": "path", "no_log": False},
+            "header_backup_directory": {"type": "path"},
             "show_recovery_keys": {"type": "bool", "default": False, "no_log": False},
             "hand_over": {
                 "type": "dict",
@@ -431,6 +449,8 @@ def main() -> t.NoReturn:
         module.fail_json(msg="only root can read and change what is on disks; use become")
     machine = LocalMachine()
     request = checked_request(module, machine)
+    if request.hand_over.part == COPY:
+        copy_headers(module, request, machine)
     report = run(module, request, machine)
     for note in report.notes:
         module.warn(note)
@@ -438,6 +458,15 @@ def main() -> t.NoReturn:
     if report.problem is not None:
         module.fail_json(msg=report.problem, **result)
     module.exit_json(**result)
+
+
+def copy_headers(module: AnsibleModule, request: Request, machine: LocalMachine) -> t.NoReturn:
+    """Return the headers to the controller, which keeps them out of its result."""
+    try:
+        headers = headers_of(request.containers, machine)
+    except StepFailed as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, headers=headers)
 
 
 def checked_request(module: AnsibleModule, machine: LocalMachine) -> Request:

@@ -30,7 +30,7 @@ class Container:
     methods: tuple[Method, ...]
 
 
-BEGIN, ADD, FINISH = PARTS = ("begin", "add", "finish")
+BEGIN, ADD, FINISH, COPY = PARTS = ("begin", "add", "finish", "copy")
 """The parts of a run. BEGIN does everything unless a recovery key is needed; then it changes nothing and says so. ADD enrols, with the
 recovery keys that the controller has written by then; FINISH confirms them and removes what may go."""
 

@@ -25,7 +25,7 @@ _FILESYSTEMS = ("ext4", "btrfs", "xfs", "vfat", "swap")
 
 
 def write(layout: Layout, losses: Losses, *, wipe: bool) -> Plain:
-    """Return `{disks, filesystems}`; with `wipe`, each start of the node makes all of it anew."""
+    """Return `{disks, filesystems}`; with `wipe`, each start of the node replaces all of it."""
     lose_subvolumes(layout, losses, "Ignition")
     note_boot_flags(layout, losses, "Warewulf")
     lost = [array.space for array in layout.arrays] + [container.space for container in layout.containers]
