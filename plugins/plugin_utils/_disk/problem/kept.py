@@ -48,6 +48,7 @@ def find_kept(hardware: Hardware, schema: Schema) -> Kept:
         for disk, existing in found[at]
     ]
     _check_whole_disks(hardware, schema, pieces)
+    _check_doubles(hardware, schema, pieces)
     kept = {piece.space for piece in pieces}
     kept |= {at for at in staying if _arrays_of(schema, at) and _arrays_of(schema, at) <= kept}
     volumes = {at: sum(existing.size for _disk, existing in found[at]) for at in staying if schema.spaces[at].volume_group and found[at]}
@@ -71,6 +72,21 @@ def _check_whole_disks(hardware: Hardware, schema: Schema, kept: Iterable[Piece]
                 name = hardware.disks[piece.disk].id
                 says = f"takes {name} whole, on which {schema.spaces[piece.space].id} is kept; exclude this disk with disks or avoid_disks"
                 mistakes.add(f"{space.place}.disks", says)
+    mistakes.check()
+
+
+def _check_doubles(hardware: Hardware, schema: Schema, kept: Iterable[Piece]) -> None:
+    """Raise InputError for a partition that two spaces keep, one of them or both by something else than their ids."""
+    mistakes = Mistakes()
+    first: dict[tuple[int, int | None], Space] = {}
+    for piece in kept:
+        space = schema.spaces[piece.space]
+        other = first.setdefault((piece.disk, piece.start), space)
+        if other is not space and (space.kept_at is not None or other.kept_at is not None):
+            found = next(one for one in hardware.disks[piece.disk].existing if one.start == piece.start)
+            key = "keep_data" if space.kept_at is None else "keep"
+            says = f"keeps {describe(hardware.disks[piece.disk], found)}, as {other.id} does; let one space keep it"
+            mistakes.add(f"{space.place}.{key}", says)
     mistakes.check()
 
 

@@ -93,6 +93,14 @@ def test_a_single_partition_is_one_of_several_disks() -> None:
     assert "win" not in dict(spaces(planned)["sda"])
 
 
+@pytest.mark.parametrize("second", [{"keep": {"uuid": "AAAA-1"}}, {"keep": {"partlabel": "EFI system partition"}}])
+def test_a_partition_that_two_spaces_keep_is_a_mistake(second: Plain) -> None:
+    schema = [{"id": "efi", "type": "partition", "keep": {"number": 1}}, {"id": "other", "type": "partition", **second}, ROOT]
+    says = mistake(schema, disk())
+    assert "schema[1].keep" in says
+    assert "efi" in says
+
+
 def test_on_empty_disks_it_is_made() -> None:
     planned = plan([{"id": "win", "type": "partition", "keep": {"number": 3}, "size": 1000}, ROOT], disk(partitions=[]))
     assert ("win", 1000) in spaces(planned)["sda"]
