@@ -2,17 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The best at every level: plans beside an exact program, which finds sizes and places at once.
-
-The program is that of lexicographic max-min (Ogryczak and Śliwiński 2006): for k = 1, 2, ... the sum of the k lowest levels is made as
-large as it can be, beside what was reached before. It shares no code with the planner; SciPy solves it. Metadata are left out, which is
-what `SLACK` is for.
-"""
+"""The best at every level: plans beside an exact program, which finds sizes and places at once. `SLACK` is for metadata."""
 
 from __future__ import annotations
 
 import random
-import typing as t
 from dataclasses import replace
 
 import numpy as np
@@ -21,9 +15,9 @@ from ansible_collections.bareon.allocator.plugins.module_utils._data.errors impo
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Hardware, Schema, Space, SpaceType
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
-from ansible_collections.bareon.allocator.tests.support.disk.rules import broken, size_of
+from ansible_collections.bareon.allocator.tests.support.disk.exact import Exact
+from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
-from scipy import optimize, sparse
 
 NOTICED = 0.02
 """Less than so much below the best is what levels of a percent, extents and metadata come to."""
@@ -33,94 +27,6 @@ SLACK = 150.0
 """MiB: md keeps 129 of a leg at most."""
 LEGS = {"raid0": (2, 2), "raid1": (2, 1), "raid5": (3, 2), "raid6": (4, 2), "raid10": (4, 2)}
 """Legs of an array, and how many of them hold data."""
-
-
-class Exact:
-    """The program of one machine; sizes in GiB, so that its numbers are small."""
-
-    def __init__(self, hardware: Hardware, schema: Schema) -> None:
-        self.schema, self.bounds, self.rows = schema, [], []
-        self.integral: list[int] = []
-        room = [(disk.size - 2) / 1024 for disk in hardware.disks]
-        used: list[list[tuple[int, float]]] = [[] for _disk in room]
-        self.size: dict[int, int] = {}
-        self.here: dict[tuple[int, int], int] = {}
-        total = sum(room)
-        for at, space in enumerate(schema.spaces):
-            if space.type is SpaceType.VOLUME_GROUP:
-                continue
-            high = total if space.max_size is None else space.max_size / 1024
-            self.size[at] = self.column(space.min_size / 1024, min(high, total))
-            if space.volume_group is None and space.type is not SpaceType.PARTITIONS:
-                legs, data = LEGS[str(space.level)] if space.type is SpaceType.RAID else (1, 1)
-                chosen = []
-                for disk in sorted(space.allowed):
-                    here, amount = self.column(0, 1, whole=True), self.column(0, room[disk])
-                    # Where it lies, the amount is a leg of its size.
-                    self.row([(amount, 1.0), (self.size[at], -1.0 / data), (here, -total)], low=-total)
-                    used[disk].append((amount, 1.0))
-                    chosen.append((here, 1.0))
-                    self.here[at, disk] = here
-                self.row(chosen, low=legs, high=legs)
-                for drive in set(hardware.drives) if legs > 1 else ():
-                    here = [term for term, disk in zip(chosen, sorted(space.allowed), strict=True) if hardware.drives[disk] == drive]
-                    self.row(here, high=1.0)
-        self.keep_apart(hardware)
-        for at, space in enumerate(schema.spaces):
-            if space.type not in (SpaceType.VOLUME_GROUP, SpaceType.PARTITIONS):
-                continue
-            parts = [(disk, self.column(0, room[disk])) for disk in sorted(space.allowed)]
-            members = [own for own, other in enumerate(schema.spaces) if other.volume_group == space.id] or [at]
-            self.row([*((column, 1.0) for _disk, column in parts), *((self.size[own], -1.0) for own in members)], low=0.0)
-            for disk, column in parts:
-                used[disk].append((column, 1.0))
-        for disk, terms in enumerate(used):
-            self.row(terms, high=room[disk])
-        self.growing = [at for at in self.size if schema.spaces[at].max_size != schema.spaces[at].min_size]
-
-    def keep_apart(self, hardware: Hardware) -> None:
-        for (one, disk), here in self.here.items():
-            for (other, at), there in self.here.items():
-                if self.schema.spaces[other].id in self.schema.spaces[one].apart_from and hardware.drives[disk] == hardware.drives[at]:
-                    self.row([(here, 1.0), (there, 1.0)], high=1.0)
-
-    def column(self, low: float = 0.0, high: float = np.inf, *, whole: bool = False) -> int:
-        self.bounds.append((low, high))
-        self.integral.append(int(whole))
-        return len(self.bounds) - 1
-
-    def row(self, terms: list[tuple[int, float]], low: float = -np.inf, high: float = np.inf) -> None:
-        self.rows.append((terms, low, high))
-
-    def solve(self, worth: dict[int, float]) -> t.Any:
-        entries = [(row, column, factor) for row, (terms, _low, _high) in enumerate(self.rows) for column, factor in terms]
-        where = tuple(zip(*((row, column) for row, column, _factor in entries)))
-        matrix = sparse.csr_array(([factor for *_place, factor in entries], where), shape=(len(self.rows), len(self.bounds)))
-        limits = [low for _terms, low, _high in self.rows], [high for _terms, _low, high in self.rows]
-        low, high = zip(*self.bounds)
-        cost = np.zeros(len(self.bounds))
-        for column, value in worth.items():
-            cost[column] = -value
-        constraint = optimize.LinearConstraint(matrix, *limits)
-        return optimize.milp(cost, integrality=self.integral, bounds=optimize.Bounds(low, high), constraints=constraint)
-
-    def best(self) -> list[float] | None:
-        """Return the sums of the one, two, three ... lowest levels in MiB, as large as can be one after the other; None without a plan."""
-        if self.solve({}).x is None:
-            return None
-        found: list[float] = []
-        for count in range(1, len(self.growing) + 1):
-            edge = self.column(-np.inf)
-            worth = {edge: float(count)}
-            for at in self.growing:
-                below = self.column()
-                self.row([(below, 1.0), (edge, -1.0), (self.size[at], 1.0 / self.schema.spaces[at].weight)], low=0.0)
-                worth[below] = -1.0
-            solved = self.solve(worth)
-            assert solved.x is not None
-            found.append(-solved.fun * 1024)
-            self.row(list(worth.items()), low=-solved.fun * (1 - 1e-6) - 1e-4)
-        return found
 
 
 def machine(seed: int) -> tuple[Hardware, Schema]:
@@ -209,10 +115,9 @@ def needless_parts(hardware: Hardware, schema: Schema, allocation: Allocation) -
     return found
 
 
-def first_worse(schema: Schema, allocation: Allocation, exact: Exact, best: list[float]) -> str:
+def first_worse(allocation: Allocation, exact: Exact, best: list[float]) -> str:
     """Return the first level that is noticeably below the best; empty when none is."""
-    levels = sorted(size_of(schema, allocation, at) / schema.spaces[at].weight for at in exact.growing)
-    for count, (mine, its) in enumerate(zip(np.cumsum(levels).tolist(), best), start=1):
+    for count, (mine, its) in enumerate(zip(np.cumsum(exact.levels(allocation)).tolist(), best), start=1):
         if mine < its * (1 - NOTICED) - SLACK * count:
             return f"the {count} poorest have {mine:.0f} MiB per weight, and could have {its:.0f}"
         if mine > its * (1 + NOTICED) + SLACK * count:
@@ -238,7 +143,7 @@ def fault(seed: int, *, shared: bool = False, loose: bool = False) -> str:
     if best is None:
         return ""
     faults = [*broken(hardware, schema, allocation), *needless_parts(hardware, schema, allocation)]
-    return str(faults) if faults else first_worse(schema, allocation, exact, best)
+    return str(faults) if faults else first_worse(allocation, exact, best)
 
 
 @pytest.mark.parametrize("first", range(0, 1200, 100))

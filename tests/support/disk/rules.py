@@ -173,7 +173,8 @@ def _bounds(schema: Schema, allocation: Allocation, at: int, space: Space) -> li
 def _volume(schema: Schema, allocation: Allocation, at: int, space: Space) -> list[str]:
     size = size_of(schema, allocation, at)
     extent = next(group.extent_size for group in schema.spaces if group.id == space.volume_group)
-    faults = _within(space, size, extent)
+    # Each stripe is of whole extents.
+    faults = _within(space, size, extent * (space.stripes or 1))
     if size <= 0 or size % extent:
         faults.append(f"{space.id}: {size} MiB are no extents")
     return faults
@@ -183,7 +184,7 @@ def _partition(schema: Schema, allocation: Allocation, at: int, space: Space) ->
     there = on_disks(allocation, at)
     if space.per_disk:
         faults = [] if set(there) == space.allowed else [f"{space.id}: on {sorted(there)}, not on every disk"]
-        return faults + [fault for (size,) in there.values() for fault in _within(space, size)]
+        return faults + [fault for sizes in there.values() for size in sizes for fault in _within(space, size)]
     faults = [] if len(there) == 1 else [f"{space.id}: on {len(there)} disks"]
     return faults + _bounds(schema, allocation, at, space)
 
@@ -230,7 +231,9 @@ def _group(schema: Schema, allocation: Allocation, at: int, space: Space) -> lis
     need = sum(-(-allocation.volumes[member] // extent) for member in members)
     faults = [] if need <= have else [f"{space.id}: volumes need {need} extents, PVs have {have}"]
     if there:
-        faults += _narrow(schema, allocation, members, extent, {disk: extents(size, head, extent) for disk, (size,) in there.items()})
+        faults += _narrow(
+            schema, allocation, members, extent, {disk: sum(extents(size, head, extent) for size in sizes) for disk, sizes in there.items()}
+        )
     if have * extent < space.min_size:
         faults.append(f"{space.id}: {have * extent} is less than {space.min_size}")
     if space.max_size is not None and have * extent > space.max_size:

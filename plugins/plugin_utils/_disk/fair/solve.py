@@ -21,6 +21,7 @@ from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..place.search import only_placement, tight_placement, without_choice
 from ..problem.formulate import formulate
 from ..problem.model import Placement, Problem, Sizes, rank
+from .last_check import checked
 from .levels import Found, best_plan
 from .sizes import size_fairly
 from .tidy import tidied
@@ -75,7 +76,11 @@ def _solve(problem: Problem) -> tuple[Found, Sizes] | None:
         best = best_plan(problem)
     # Where a minimum cut proves that there is no plan, no program need be asked.
     found = best or (None if is_divisible(problem) and Sums(problem).overflow() else _tight(problem))
-    return None if found is None else tidied(problem, *found)
+    if found is None:
+        return None
+    tidy = tidied(problem, *found)
+    last = checked(problem, *tidy)
+    return tidy if last[0] is tidy[0] else tidied(problem, *last)
 
 
 def _tight(problem: Problem) -> tuple[Found, Sizes] | None:

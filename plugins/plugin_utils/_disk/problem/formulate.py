@@ -193,6 +193,10 @@ class _Builder:
         group = space.type is SpaceType.VOLUME_GROUP
         kept = position in self._kept.spaces
         least = _least_device(space) if space.type is SpaceType.PARTITIONS else 0
+        areas = () if kept or self._arrays_in(space) else self._allowed(space, least)
+        if any(other.volume_group == space.id and other.is_striped for other in self._schema.spaces):
+            # Stripes and the rest of the vg are to share one PV on each disk.
+            areas = self._roomiest(areas)
         self._pool_of[position] = len(self._pools)
         self._pools.append(
             Pool(
@@ -200,7 +204,7 @@ class _Builder:
                 space=position,
                 extent_size=space.extent_size if group else 1,
                 metadata_size=self._head_beside(None, position) if group else 0,
-                areas=() if kept or self._arrays_in(space) else self._allowed(space, least),
+                areas=areas,
                 preferred=self._preferred_areas(space),
                 max_pvs=space.max_pvs,
                 lo=self._least_of_group(space) if group and not kept else 0,
@@ -610,6 +614,13 @@ class _Builder:
         if key not in self._areas_known:
             self._areas_known[key] = tuple(at for at, area in enumerate(self._areas) if area.disk in key[0] and area.size >= least)
         return self._areas_known[key]
+
+    def _roomiest(self, areas: Sequence[int]) -> tuple[int, ...]:
+        """Return the largest of some areas on each disk."""
+        roomiest: dict[int, int] = {}
+        for area in sorted(areas, key=lambda area: (self._areas[area].size, -area)):
+            roomiest[self._areas[area].disk] = area
+        return tuple(sorted(roomiest.values()))
 
     def _preferred_areas(self, space: Space) -> PreferredAreas:
         """Return the areas of each tier, if the space may use any of them."""
