@@ -52,7 +52,7 @@ def only_run(command: str, timeout: int = 0, path: str = LOCK_FILE) -> Iterator[
 
 @contextlib.contextmanager
 def only_writer(command: str, path: str = TABLES_LOCK_FILE, patience: int = TABLES_PATIENCE) -> Iterator[None]:
-    """Keep others from writing tables of this host, from their reading on; raises StepFailed, which names who goes on writing for long.
+    """Keep others from writing tables of this host, from their reading on; raises StepFailed, which names the writer that does not end.
 
     No program that is started has this lock, for helpers of mounts stay as long as these. Only root can write what others read.
     """
