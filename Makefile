@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-awx test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-awx test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-libvirt test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -219,6 +219,11 @@ test-roles-short: $(DEVELOP) ## Of test-roles what takes a minute
 
 test-lying-host: $(DEVELOP) ## Draw lies of a host against every playbook and both roles; DRAWS=20 for more of them
 	TEST_LYING_HOST_DRAWS=$(or $(DRAWS),5) $(BIN)/python -m pytest -n auto -q tests/unit/test_lying_host.py
+
+test-libvirt: $(DEVELOP) ## Read, balance, empty and silence nodes of a real libvirt with machines of QEMU, in namespaces of their own; needs root, on Debian
+	tests/utils/install-tools libvirtd:libvirt-daemon virsh:libvirt-clients /usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_qemu.so:libvirt-daemon-driver-qemu \
+		qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils ip:iproute2 unshare:util-linux
+	$(BIN)/python -m pytest -q tests/libvirt
 
 test-dask: $(DEVELOP) ## Plan on a Dask cluster whose processes have an environment of their own; `make unit` has it in this one
 	TEST_DASK_PYTHON="$$(tests/utils/dask-venv)" $(BIN)/python -m pytest -q tests/unit/plugins/plugin_utils/_common/test_parallel.py \

@@ -374,13 +374,18 @@ options:
           - Instead of a server, O(source.path) is what C(pvesh get PATH --output-format json) prints, for C(/cluster/resources),
             C(/nodes/NODE/storage), C(/nodes/NODE/qemu/ID/config) and any other path that would be asked, as a directory with a file for
             each, such as C(nodes/pve1/storage.json), or one file that maps paths to what was printed.
+          - V(libvirt) are the nodes of O(source.uris), asked by C(virsh) on the controller. Nothing is changed there. Devices, snapshots,
+            images in drives, machine types, huge pages, CPUs, networks and pools say where guests may run. Storage pools of the types
+            C(netfs), C(rbd), C(iscsi), C(iscsi-direct) and C(gluster), and those of O(source.shared_pools), are shared by the nodes that
+            agree on their source and target. A guest has the tags, with spaces between them, that are the text of an element C(tags) in
+            its metadata. A node that does not answer is V(unreachable). There is no policy.
           - V(ledger) is the database that M(bareon.allocator.provider) and M(bareon.allocator.provider_allocation) keep. A tree of
             providers with C(VCPU) or C(MEMORY_MB) is a node with the sums of its providers, named as its root; consumers are instances.
             What may be in use at once counts, the total less what is reserved, times the allocation ratio. Traits are the
             node's tags; with C(COMPUTE_STATUS_DISABLED) at its root a node is drained. Where a consumer has disk on two nodes, the one
             with its memory is the primary. A provider with the trait C(MISC_SHARES_VIA_AGGREGATE) is an external storage pool.
         type: str
-        choices: [ganeti_text, iallocator, ganeti_rapi, proxmox, ledger]
+        choices: [ganeti_text, iallocator, ganeti_rapi, proxmox, libvirt, ledger]
         required: true
       path:
         description: File or directory on the controller, relative to the playbook.
@@ -453,10 +458,23 @@ options:
             type: float
       local_disks:
         description:
-          - Of a source of type V(proxmox), whether guests with local disks may be moved, which copies the disks to a storage of the same
-            name. What is copied has its price. Otherwise they stay where they are.
+          - Of a source of type V(proxmox) or V(libvirt), whether guests with local disks may be moved, which copies the disks to a storage
+            of the same name. What is copied has its price. Otherwise they stay where they are.
+          - libvirt copies disks of guests that run and have no shared disks; give the role C(--copy-storage-all) in
+            C(group_moves_virsh_options).
         type: bool
         default: false
+      uris:
+        description:
+          - Of a source of type V(libvirt) the URI of each node by its name, such as V(qemu+ssh://kvm1/system). C(virsh) asks at no
+            terminal, so that keys must be there.
+        type: dict
+      shared_pools:
+        description:
+          - Of a source of type V(libvirt) the names of storage pools that are the same on all nodes, although their type does not say so,
+            such as a C(dir) on CephFS.
+        type: list
+        elements: str
       memory:
         description:
           - Of a source of type V(proxmox), what the memory of a guest that runs is. Default is V(maximum), the most that it may have.
@@ -468,6 +486,7 @@ requirements:
   - numpy >= 1.26 on the controller
   - highspy 1.16 on the controller
   - proxmoxer >= 2.2 and requests >= 2.31 on the controller, for a source of type V(proxmox) with O(source.url)
+  - C(virsh) on the controller, for a source of type V(libvirt)
   - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """
 

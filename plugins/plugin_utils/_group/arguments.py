@@ -18,6 +18,7 @@ class SourceType(StrEnum):
     IALLOCATOR = "iallocator"
     GANETI_RAPI = "ganeti_rapi"
     PROXMOX = "proxmox"
+    LIBVIRT = "libvirt"
     LEDGER = "ledger"
     """Read by plugin_utils/_bridge, since rooms do not know each other."""
 
@@ -48,6 +49,8 @@ CLUSTER_ARGUMENTS: Mapping[str, t.Any] = {
                 },
             },
             "local_disks": {"type": "bool", "default": False},
+            "uris": {"type": "dict"},
+            "shared_pools": {"type": "list", "elements": "str"},
             "memory": {"type": "str", "choices": ["maximum", "balloon", "used"]},
         },
         "mutually_exclusive": [("path", "url")],

@@ -16,6 +16,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._data.errors impo
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.libvirt.documents import parse_libvirt
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.proxmox.documents import parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.rapi import parse_rapi
@@ -128,6 +129,10 @@ def test_rapi():
 
 def test_proxmox():
     assert try_all(json.loads((DATA / "proxmox.json").read_text()), lambda data: looked_at(parse_proxmox(data))) > 100
+
+
+def test_libvirt():
+    assert try_all(json.loads((DATA / "libvirt.json").read_text()), lambda data: looked_at(parse_libvirt(data))) > 100
 
 
 NODE = {"name": "n", "group": "a", "total_memory": "4 GiB", "node_memory": 1, "free_memory": 3, "total_disk": 9, "free_disk": 5} | {

@@ -49,6 +49,7 @@ from ....plugins.plugin_utils._disk.schema.profiles import read_profile
 from ....plugins.plugin_utils._group.follow.record import read_record
 from ....plugins.plugin_utils._group.plan.journal import read_journal
 from ....plugins.plugin_utils._group.sources.iallocator import parse_iallocator, parse_json, requested_instances
+from ....plugins.plugin_utils._group.sources.libvirt import documents as libvirt
 from ....plugins.plugin_utils._group.sources.proxmox.documents import Reading, parse_proxmox
 from ....plugins.plugin_utils._group.sources.rapi import parse_rapi
 from ....plugins.plugin_utils._group.sources.text import parse_text
@@ -653,6 +654,9 @@ def sources(folder: pathlib.Path) -> Iterator[Target]:
     yield Target("rapi", [rapi], parse_rapi, REFUSED)
     reading = Reading("assigned", local_disks=True, memory="balloon")
     yield Target("proxmox", [data_of("group/proxmox.json")], lambda data: parse_proxmox(data, reading), REFUSED)
+    shared = libvirt.Reading(local_disks=True, shared_pools=("shared",))
+    yield Target("libvirt", [data_of("group/libvirt.json")], lambda data: libvirt.parse_libvirt(data, shared), REFUSED)
+    yield Target("URIs of libvirt", [{"n1": "qemu:///system"}], libvirt.read_uris, REFUSED)
     record = {
         "version": 1,
         "groups": {"a": {"over_since": None, "balancing": False, "acted": None}},

@@ -58,6 +58,6 @@ def unreachable_says(cluster: Cluster, name: str) -> str:
 _TO_DO = {
     "ganeti": "power it off, then gnt-node modify -O yes {node}",
     "proxmox": "HA recovers its own guests once the node is fenced; bring {node} back for the others",
-    "libvirt": "bring {node} back, or power it off and mark it offline",
+    "libvirt": "bring {node} back, or leave it out once it is off",
 }
 """What makes a silent node one that may be left, by what runs the cluster."""

@@ -18,6 +18,9 @@ from ..arguments import SourceType
 from ..cluster.model import Cluster
 from .iallocator import parse_iallocator, parse_json
 from .inline import parse_inline
+from .libvirt.documents import Reading as LibvirtReading
+from .libvirt.documents import parse_libvirt, read_uris
+from .libvirt.virsh import fetch_libvirt
 from .loaded import Loaded
 from .proxmox.documents import Reading, parse_proxmox
 from .proxmox.server import Access, Wanted, fetch_proxmox
@@ -25,14 +28,15 @@ from .rapi import RESOURCES, fetch_rapi, parse_rapi
 from .server import Server
 from .text import parse_text
 
-_READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], bool]] = {
-    SourceType.GANETI_TEXT: (("path",), True),
-    SourceType.IALLOCATOR: (("path",), True),
-    SourceType.GANETI_RAPI: (("path", "url"), True),
-    SourceType.PROXMOX: (("path", "url", "token_id", "token_secret", "ca_path", "load", "local_disks", "memory"), False),
-    SourceType.LEDGER: (("database", "aggregates"), False),
+_READ_FROM: Mapping[SourceType, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    SourceType.GANETI_TEXT: (("path",), ()),
+    SourceType.IALLOCATOR: (("path",), ()),
+    SourceType.GANETI_RAPI: (("path", "url"), ()),
+    SourceType.PROXMOX: ((), ("path", "url", "token_id", "token_secret", "ca_path", "load", "local_disks", "memory")),
+    SourceType.LIBVIRT: (("uris",), ("local_disks", "shared_pools")),
+    SourceType.LEDGER: ((), ("database", "aggregates")),
 }
-"""The options that each type is read from, and whether one of them must be given."""
+"""The options of which each type needs one, if it needs any, and the others that go with it."""
 
 
 def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
@@ -51,6 +55,9 @@ def load_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) 
     kind = SourceType(source["type"])
     if kind == SourceType.PROXMOX:
         return Loaded(_proxmox(source, resolve), {})
+    if kind == SourceType.LIBVIRT:
+        reading = LibvirtReading(bool(source.get("local_disks")), source.get("shared_pools") or ())
+        return Loaded(parse_libvirt(fetch_libvirt(read_uris(source["uris"]), source.get("timeout", 60.0)), reading), {})
     if source.get("url"):
         return Loaded(fetch_rapi(_server(source)), {})
     path = Path(resolve(source["path"]))
@@ -79,10 +86,11 @@ def check_source(source: Mapping[str, t.Any]) -> None:
     """Raise InputError unless a source has what its type is read from, and nothing that another type is."""
     mistakes = Mistakes()
     kind = SourceType(source["type"])
-    used, needed = _READ_FROM[kind]
-    if needed and not any(source.get(name) for name in used):
-        mistakes.add("source", f"needs {' or '.join(used)}, from which a source of type {kind} is read")
-    for name in sorted({name for names, _needed in _READ_FROM.values() for name in names}):
+    needed, others = _READ_FROM[kind]
+    used = needed + others
+    if needed and not any(source.get(name) for name in needed):
+        mistakes.add("source", f"needs {' or '.join(needed)}, from which a source of type {kind} is read")
+    for name in sorted({name for needed, others in _READ_FROM.values() for name in needed + others}):
         if name not in used and source.get(name):
             mistakes.add(f"source.{name}", f"does not go with a source of type {kind}, which is read from {' or '.join(used)}")
     mistakes.check()

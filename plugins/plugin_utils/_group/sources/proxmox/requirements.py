@@ -23,7 +23,8 @@ from .....module_utils._data.containers import ListOf, Row, Table, Values
 from .....module_utils._data.errors import Mistakes
 from .....module_utils._data.kinds import Anything
 from ...._common.lenient import NAME, STRINGS, TRUTH, WHOLE
-from ...cluster.model import Rule, RuleKind
+from ...cluster.model import Rule
+from ...cluster.pins import pins_to_others
 from .guests import Guests
 
 _MACHINES = ListOf(Table("a machine", [Row("id", NAME, required=True)], others=True), "machines")
@@ -94,25 +95,16 @@ def requirement_rules(
         for kind, device in config.mappings:
             if (kind, device) in mappings:
                 lacking[f"it has the mapped device {device}"] = [node for node in nodes if node not in mappings[kind, device].nodes]
-        yield from _pins(name, lacking, nodes, home, hardware=True)
+        yield from pins_to_others(name, lacking, nodes, home, hardware=True)
         if values["status"] == "running" and not _VERSION.match(pinned):
             newest = _newest(machines.get(home, frozenset()))
             older = [node for node in nodes if machines[node] and _newest(machines[node]) < newest]
-            yield from _pins(name, {"it runs on a newer QEMU": older}, nodes, home, hardware=False)
+            yield from pins_to_others(name, {"it runs on a newer QEMU": older}, nodes, home, hardware=False)
     for number, targets in guests.replicas.items():
         if number in guests.values and guests.values[number]["status"] == "running":
             home, name = guests.values[number]["node"], guests.names[number]
             elsewhere = [node for node in nodes if node not in targets]
-            yield from _pins(name, {f"it is replicated to {', '.join(targets)}": elsewhere}, nodes, home, hardware=False)
-
-
-def _pins(name: str, lacking: Mapping[str, Sequence[str]], nodes: Sequence[str], home: str, *, hardware: bool) -> Iterator[Rule]:
-    """Yield a pin to the nodes that lack nothing; where an instance is, it stays."""
-    whys = [why for why, without in lacking.items() if set(without) - {home}]
-    barred = {node for without in lacking.values() for node in without} - {home}
-    if barred:
-        allowed = tuple(node for node in nodes if node not in barred)
-        yield Rule(f"{name}: {', '.join(whys)}", RuleKind.PIN, (name,), allowed, hardware=hardware)
+            yield from pins_to_others(name, {f"it is replicated to {', '.join(targets)}": elsewhere}, nodes, home, hardware=False)
 
 
 def _listed(documents: Mapping[str, t.Any], path: str, kind: ListOf, mistakes: Mistakes) -> tuple[Values, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import uuid
+from xml.sax.saxutils import escape
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
@@ -16,10 +17,12 @@ from ansible_collections.bareon.allocator.plugins.module_utils._data.kinds impor
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.ledger_cluster import world_to_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.iallocator import parse_iallocator, requested_instances
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline, parse_new_instances
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.libvirt.documents import parse_libvirt
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.proxmox.documents import parse_proxmox
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.rapi import parse_rapi
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
+from ansible_collections.bareon.allocator.tests.support.group import libvirt as virsh
 
 HOSTILE = [
     "-n",
@@ -125,6 +128,15 @@ def proxmox(**names):
     }
 
 
+def libvirt(**names):
+    name = {"node": "a", "guest": "web", "storage": "vms"} | {
+        key: escape(value) if key != "node" else value for key, value in names.items()
+    }
+    xml = virsh.domain(name["guest"], devices=virsh.disk("/images/web.img"))
+    pools = [virsh.pool(name["storage"], "netfs", source=virsh.NFS)]
+    return {name["node"]: virsh.node(domains=[xml], pools=pools), "other": virsh.node(pools=pools)}
+
+
 def ledger(**names):
     name = {"node": "host1", "pool": "ceph", "consumer": "web"} | names
     inventory = {"VCPU": 8, "MEMORY_MB": 9000}
@@ -162,6 +174,7 @@ SOURCES = {
     ),
     "rapi": (lambda **names: parse_rapi(rapi(**names)), ("uuid", "group", "node", "instance")),
     "proxmox": (lambda **names: parse_proxmox(proxmox(**names)), ("node", "guest", "storage")),
+    "libvirt": (lambda **names: parse_libvirt(libvirt(**names)), ("node", "guest", "storage")),
     "ledger": (ledger, ("node", "pool", "consumer", "group")),
 }
 FIELDS = [(source, field) for source, (_parse, fields) in SOURCES.items() for field in fields]
@@ -191,6 +204,9 @@ PLACES = {
     ("rapi", "instance"): "instances[0].name",
     ("proxmox", "node"): "/cluster/resources[0].name",
     ("proxmox", "storage"): "/cluster/resources[2].storage.pool",
+    ("libvirt", "node"): "source.uris",
+    ("libvirt", "guest"): "a.domains[0].name",
+    ("libvirt", "storage"): "source.uris.a.storage[0].pool",
     ("ledger", "node"): "provider -n.name",
     ("ledger", "pool"): "provider host1.storage[0].pool",
     ("ledger", "consumer"): "consumer -n.name",
