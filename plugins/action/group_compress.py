@@ -15,6 +15,7 @@ from ..plugin_utils._common.parallel import Resources
 from ..plugin_utils._group.arguments import (
     CLUSTER_ARGUMENTS,
     CLUSTER_CONSTRAINTS,
+    LINK_ARGUMENTS,
     ONLY_ARGUMENTS,
     PARALLEL_ARGUMENTS,
     SCORE_ARGUMENTS,
@@ -33,6 +34,7 @@ class ActionModule(PlanningAction):
         **TOLERANCE_ARGUMENTS,
         **TURN_ARGUMENTS,
         **ONLY_ARGUMENTS,
+        **LINK_ARGUMENTS,
         **SCORE_ARGUMENTS,
         **PARALLEL_ARGUMENTS,
         "groups": {"type": "list", "elements": "str"},

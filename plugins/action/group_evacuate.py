@@ -11,7 +11,14 @@ from collections.abc import Mapping
 
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS, TOLERANCE_ARGUMENTS, TURN_ARGUMENTS
+from ..plugin_utils._group.arguments import (
+    CLUSTER_ARGUMENTS,
+    CLUSTER_CONSTRAINTS,
+    LINK_ARGUMENTS,
+    SCORE_ARGUMENTS,
+    TOLERANCE_ARGUMENTS,
+    TURN_ARGUMENTS,
+)
 from ..plugin_utils._group.tasks.evacuate import run_evacuate
 from ..plugin_utils._group.tasks.left_out import left_out_of_evacuation, with_left_out, with_notes
 from ..plugin_utils._group.tasks.place import evacuation_summary
@@ -24,6 +31,7 @@ class ActionModule(PlanningAction):
         **CLUSTER_ARGUMENTS,
         **TOLERANCE_ARGUMENTS,
         **TURN_ARGUMENTS,
+        **LINK_ARGUMENTS,
         **SCORE_ARGUMENTS,
         "nodes": {"type": "list", "elements": "str"},
         "instances": {"type": "list", "elements": "str"},

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, LINK_ARGUMENTS
 from ..plugin_utils._group.tasks.maintenance import run_maintenance
 
 
@@ -20,6 +20,7 @@ class ActionModule(PlanningAction):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
+        **LINK_ARGUMENTS,
         "nodes": {"type": "list", "elements": "str"},
         "groups": {"type": "list", "elements": "str"},
         "node_tags": {"type": "list", "elements": "str"},

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..plugin_utils._bridge.cluster_source import load_any_cluster
 from ..plugin_utils._common.action import PlanningAction
-from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, SCORE_ARGUMENTS, TOLERANCE_ARGUMENTS
+from ..plugin_utils._group.arguments import CLUSTER_ARGUMENTS, CLUSTER_CONSTRAINTS, LINK_ARGUMENTS, SCORE_ARGUMENTS, TOLERANCE_ARGUMENTS
 from ..plugin_utils._group.tasks.left_out import with_notes
 from ..plugin_utils._group.tasks.place import place, place_summary
 
@@ -22,6 +22,7 @@ class ActionModule(PlanningAction):
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
         **CLUSTER_ARGUMENTS,
         **TOLERANCE_ARGUMENTS,
+        **LINK_ARGUMENTS,
         **SCORE_ARGUMENTS,
         "instances": {"type": "list", "elements": "dict"},
         "group": {"type": "str"},

@@ -490,6 +490,17 @@ requirements:
   - for a source of type V(ledger), what M(bareon.allocator.provider) needs
 """
 
+    LINK = r"""
+options:
+  link_rate:
+    description:
+      - What the link of a node takes a second in each direction, such as V(110 MiB) for 1 Gbit/s, by which the time of a plan is estimated.
+        Without it there is no estimate.
+      - Take what your network gives to migrations, or what moves before took. A live migration sends the memory of an instance once or
+        more, a copy its disk. Moves of a stage run side by side, and those that touch a node share its link.
+    type: raw
+"""
+
     TURNS = r"""
 options:
   move_first:

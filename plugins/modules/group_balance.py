@@ -28,6 +28,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.cluster.link
   - bareon.allocator.tolerant
   - bareon.allocator.cluster.turns
   - bareon.allocator.cluster.only
@@ -554,6 +555,25 @@ plan:
       elements: list
       returned: always
       sample: [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], [15, 16, 17, 18], [19]]
+    seconds:
+      description:
+        - How long the plan takes at least, with O(link_rate). It is exact where links are the bottleneck, all moves of a stage run side by
+          side, and memory does not change on the way.
+      type: dict
+      returned: with O(link_rate)
+      sample: {stages: [37.3, 9.4], total: 46.7}
+      contains:
+        stages:
+          description: Seconds of each stage.
+          type: list
+          elements: float
+          returned: always
+          sample: [37.3, 9.4]
+        total:
+          description: Seconds of all stages, one after the other.
+          type: float
+          returned: always
+          sample: 46.7
     commands:
       description: Commands for all moves, in order, in the words of what runs the cluster. They are to be read; a driver makes its own.
       type: list

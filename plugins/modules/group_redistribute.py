@@ -23,6 +23,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.cluster.link
   - bareon.allocator.tolerant
   - bareon.allocator.cluster.turns
   - bareon.allocator.cluster.only

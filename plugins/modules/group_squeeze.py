@@ -20,6 +20,7 @@ author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
   - bareon.allocator.cluster
+  - bareon.allocator.cluster.link
   - bareon.allocator.tolerant
   - bareon.allocator.attributes.reads
   - bareon.allocator.attributes.controller

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from .._common.libraries import refuse_missing
 from .._group.arguments import SourceType
+from .._group.cluster.links import with_link_rate
 from .._group.cluster.only import restrict_to
 from .._group.cluster.tolerate import with_tolerance
 from .._group.cluster.turns import with_turns
@@ -23,11 +24,12 @@ from .._group.sources.prometheus import with_prometheus
 def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
     """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable.
 
-    Only `only` moves there, `move_first` and `move_last` say in which order, and `tolerate` may fail at once.
+    Only `only` moves there, `move_first` and `move_last` say in which order, `tolerate` may fail at once, and links take `link_rate`.
     """
     loaded = _load(arguments, resolve)
     movable = restrict_to(with_prometheus(loaded.cluster, arguments.get("prometheus")), arguments.get("only"))
-    return dataclasses.replace(loaded, cluster=with_turns(with_tolerance(movable, arguments.get("tolerate")), arguments))
+    tolerant = with_turns(with_tolerance(movable, arguments.get("tolerate")), arguments)
+    return dataclasses.replace(loaded, cluster=with_link_rate(tolerant, arguments.get("link_rate")))
 
 
 def _load(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:

@@ -76,6 +76,7 @@ TOLERANCE_ARGUMENTS: Mapping[str, t.Any] = {
         "required_one_of": [("nodes", "percent", "domain")],
     },
 }
+LINK_ARGUMENTS: Mapping[str, t.Any] = {"link_rate": {"type": "raw"}}
 PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {
     "workers": {"type": "int", "default": 0},
     "scheduler": {"type": "str"},

@@ -410,6 +410,8 @@ class Cluster:
     manager: Manager = Manager.GANETI
     tolerate: Tolerance | None = None
     """What may fail at once beyond a node."""
+    link_rate: float | None = None
+    """The MiB that a link of a node takes a second in either direction; None where nothing is to be estimated."""
     more_cpus_than_node: bool = False
     """Whether an instance may have more virtual CPUs than its node has CPUs, as htools let it."""
 

@@ -16,13 +16,14 @@ from ..cluster.moves import Move, Place, commands, copied_data, kind_of, steps_t
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
 from .stages import Plan
+from .times import seconds_of
 
 
 def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str, t.Any]:
-    """Return a plan from `state` as plain data: score_before, score_after, moves, stages and commands."""
+    """Return a plan from `state` as plain data: score_before, score_after, moves, stages and commands; seconds where links have a rate."""
     scorer = Scorer(state, mode)
     after = after_moves(state, plan.moves)
-    return {
+    plain = {
         "score_before": scorer.score(state),
         "score_after": scorer.score(after),
         "moves": [move_to_plain(state, move) | {"after": list(earlier)} for move, earlier in zip(plan.moves, plan.after)],
@@ -30,6 +31,11 @@ def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str,
         "commands": [line for move in plan.moves for line in commands(state, move)],
         "nodes": node_loads(state, after, touched_groups(state, plan.moves)),
     }
+    cluster = state.facts.cluster
+    if cluster.link_rate is None:
+        return plain
+    memory = {instance.name: float(instance.memory) for instance in cluster.instances}
+    return plain | {"seconds": seconds_of(plain, memory, cluster.link_rate)}
 
 
 def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:

@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 import typing as t
 from collections.abc import Collection, Mapping, Sequence
 
 from ....module_utils._data.errors import InputError, Mistake, Mistakes, suggest
 from ....module_utils._data.units import format_mib
+from ....module_utils._data.words import listed
 from ..._common.table import table
 from ..cluster.arrays import NOWHERE
 from ..cluster.model import Cluster, Instance
@@ -199,8 +201,25 @@ def evacuation_summary(answer: Plain) -> str:
 
 
 def moves_table(plan: Plain) -> str:
-    """Return the moves of a plan that plan.plan_to_plain made, by stage, with MiB that are copied; names are as short as they can be."""
-    return table(("stage", "instance", "move", "group", "copied", "from -> to"), _moves(plan), right=("stage", "copied"))
+    """Return the moves of a plan that plan.plan_to_plain made, by stage, with MiB that are copied; names are as short as they can be.
+
+    Where the plan has an estimate of its time, a line with it follows.
+    """
+    shown = table(("stage", "instance", "move", "group", "copied", "from -> to"), _moves(plan), right=("stage", "copied"))
+    return f"{shown}\n\n{_duration_line(plan['seconds'])}" if plan.get("seconds") else shown
+
+
+def _duration_line(seconds: Plain) -> str:
+    """Return how long a plan takes, and its first stages."""
+    each = listed([_duration(one) for one in seconds["stages"]], _MOST_REASONS)
+    return f"At the rate of the links this takes {_duration(seconds['total'])} or more; stage by stage: {each}."
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as a person reads them: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{math.ceil(seconds)} s"
+    return f"{math.ceil(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 def reasons_line(reasons: Sequence[Plain]) -> str:
