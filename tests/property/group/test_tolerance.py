@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 
-from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
+import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.cluster_source import load_any_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
@@ -26,14 +26,16 @@ from hypothesis import strategies as st
 POOL = {"type": "external", "pool": "ceph"}
 GIB = 1024
 NODES = {"n1": "rack:a", "n2": "rack:a", "n3": "rack:b", "n4": "rack:b", "n5": "rack:c"}
+SIDES = {"l1": "rack:a", "l2": "rack:a", "l3": "rack:b", "r1": "rack:c", "r2": "rack:c", "r3": "rack:d"}
+"""The nodes of two groups, left and right."""
 ROOM = 12
 """GiB of each node."""
 EXAMPLES = settings(max_examples=examples(40), deadline=None)
 tolerances = st.sampled_from([{"nodes": 1}, {"nodes": 2}, {"percent": 45}, {"percent": 60}, {"domain": "rack:"}])
 
 
-def cluster(guests, drained=()):
-    """`guests` are (GiB, primary, secondary or None)."""
+def cluster(guests, drained=(), tags=NODES):
+    """`guests` are (GiB, primary, secondary or None); `tags` are those of the nodes."""
     nodes = [
         {
             "name": name,
@@ -44,7 +46,7 @@ def cluster(guests, drained=()):
             "tags": [tag],
             "drained": name in drained,
         }
-        for name, tag in NODES.items()
+        for name, tag in tags.items()
     ]
     instances = [
         {"name": f"i{number}", "memory": size * GIB, "disk": GIB, "vcpus": 1, "primary": primary}
@@ -54,11 +56,11 @@ def cluster(guests, drained=()):
     return {"nodes": nodes, "instances": instances}
 
 
-def failing_sets(tolerate, up):
+def failing_sets(tolerate, up, tags=NODES):
     """Return all sets of nodes that may fail at once, by the definition alone."""
     every = [set(names) for size in range(2, len(up) + 1) for names in itertools.combinations(up, size)]
     if "domain" in tolerate:
-        return [names for names in every if names == {name for name in up if NODES[name] == NODES[min(names)]}]
+        return [names for names in every if names == {name for name in up if tags[name] == tags[min(names)]}]
     if "nodes" in tolerate:
         return [names for names in every if len(names) == tolerate["nodes"]]
     return [names for names in every if len(names) * 100 <= tolerate["percent"] * len(up)]
@@ -189,9 +191,98 @@ def test_counted_copies_strand_no_more(guests, tolerate):
 
 @EXAMPLES
 @given(guests_of(), tolerances)
-def test_redistribution_and_compression_strand_no_more(guests, tolerate):
+def test_redistribution_strands_no_more(guests, tolerate):
     never_more(guests, tolerate, run_redistribute(loaded(guests, tolerate), {"by": "load"})["plan"], [*NODES])
-    try:
-        never_more(guests, tolerate, run_compress(loaded(guests, tolerate), {"group": "default"})["plan"], [*NODES])
-    except NoSolution:
-        return
+
+
+def two_groups(guests, tolerate):
+    """Return a cluster of the two groups."""
+    given = cluster(guests, tags=SIDES)
+    sides = {"l": "left", "r": "right"}
+    nodes = [node | {"group": sides[node["name"][0]]} for node in given["nodes"]]
+    written = given | {"nodes": nodes, "groups": [{"name": name} for name in sides.values()]}
+    return load_any_cluster({"cluster": written, "tolerate": tolerate}, str)
+
+
+def stranded_in_both(guests, tolerate):
+    """Return the GiB that each failure strands in its group, whose instances cannot go to the other one."""
+    found = []
+    for side in "lr":
+        up = [name for name in SIDES if name[0] == side]
+        own = [guest for guest in guests if guest[1][0] == side]
+        found += [least_short(own, names, up) for names in failing_sets(tolerate, up, SIDES)]
+    return found
+
+
+def strands_more(guests, tolerate, plan):
+    """Return whether a move of a plan of two groups has a failure strand more than before."""
+    before = stranded_in_both(guests, tolerate)
+    after = (stranded_in_both(now, tolerate) for now in after_plan(guests, plan["moves"]))
+    return any(later > first for now in after for first, later in zip(before, now))
+
+
+def balanced(guests, tolerate):
+    return run_balance(loaded(guests, tolerate), {"score": "capacity", "redundancy": "keep"}, solve_each)["plan"]
+
+
+def redistributed(guests, tolerate):
+    return run_redistribute(two_groups(guests, tolerate), {"by": "load"})["plan"]
+
+
+def compressed(guests, tolerate):
+    return run_compress(two_groups(guests, tolerate), {"groups": ["left", "right"]})["plan"]
+
+
+SHARP_BALANCES = [
+    (
+        {"nodes": 2},
+        [
+            *((2, "n1", None), (4, "n5", "n2"), (1, "n2", "n5"), (4, "n1", "n4"), (2, "n1", "n2"), (2, "n1", "n2")),
+            *((2, "n2", "n4"), (1, "n1", "n5"), (2, "n2", None)),
+        ],
+    ),
+    (
+        {"percent": 60},
+        [
+            *((4, "n2", None), (3, "n3", None), (3, "n1", None), (2, "n4", "n5"), (4, "n3", "n5"), (3, "n1", "n5")),
+            *((4, "n2", "n3"), (1, "n2", "n5")),
+        ],
+    ),
+    (
+        {"domain": "rack:"},
+        [(1, "n4", None), (3, "n1", "n5"), (4, "n5", "n2"), (3, "n1", None), (2, "n1", "n3"), (3, "n1", "n2"), (1, "n5", None)],
+    ),
+]
+"""Clusters that a balance makes worse which does not know what may fail at once."""
+FULL = [
+    *((4, "l1", "l2"), (4, "r1", "r2"), (4, "l3", "l2"), (2, "r2", None), (3, "l2", None), (3, "r2", "r3"), (2, "l3", None)),
+]
+"""Of which a group can be emptied, but not if two nodes of the other one are to fail at once."""
+UNEVEN = [
+    *((2, "l2", None), (4, "r3", None), (4, "l1", None), (1, "l3", None)),
+    *((3, "l3", None), (3, "l1", None), (2, "l1", None), (3, "r1", None)),
+]
+both_groups = pytest.mark.parametrize("tolerate", [{"nodes": 2}, {"percent": 70}, {"domain": "rack:"}])
+
+
+@pytest.mark.parametrize(("tolerate", "guests"), SHARP_BALANCES)
+def test_balance_would_strand_more_otherwise(tolerate, guests):
+    with pytest.raises(AssertionError):
+        never_more(guests, tolerate, balanced(guests, None), [*NODES])
+    plan = balanced(guests, tolerate)
+    assert plan["moves"]
+    never_more(guests, tolerate, plan, [*NODES])
+
+
+@both_groups
+def test_redistribution_would_strand_more_otherwise(tolerate):
+    assert strands_more(UNEVEN, tolerate, redistributed(UNEVEN, None))
+    plan = redistributed(UNEVEN, tolerate)
+    assert plan["moves"]
+    assert not strands_more(UNEVEN, tolerate, plan)
+
+
+@both_groups
+def test_compression_would_strand_more_otherwise(tolerate):
+    assert strands_more(FULL, tolerate, compressed(FULL, None))
+    assert not compressed(FULL, tolerate)["moves"]
