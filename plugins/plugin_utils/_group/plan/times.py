@@ -29,7 +29,7 @@ def seconds_of(plan: Plain, memory: Mapping[str, float], rate: float) -> Plain:
 
 def _stage(moves: list[Plain], memory: Mapping[str, float]) -> float:
     """Return the MiB that the busiest link sends or receives."""
-    load: collections.Counter[tuple[str, str]] = collections.Counter()
+    load: dict[tuple[str, str], float] = collections.defaultdict(float)
     for move in moves:
         for source, target, size in _transfers(move, memory.get(move["instance"], 0.0)):
             load["sent", source] += size
