@@ -5,8 +5,8 @@
 """Why a large ledger has no candidate: what its indexes can prove, without loading it.
 
 A small ledger is loaded, and candidates/why.py explains everything. Here providers are counted for each group and constraint, up to
-COUNTED, the largest free pieces are looked up, and groups that exclude each other are found by asking for fewer of them. Who uses what is
-read for the first providers that lack nothing but room. What else would help is not tried out.
+COUNTED, the largest free pieces are looked up, and groups that exclude each other are found by asking for fewer of them. Consumers are
+read of the first providers that lack nothing but room. What else would help is not tried out.
 """
 
 from __future__ import annotations

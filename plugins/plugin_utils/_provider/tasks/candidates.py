@@ -186,7 +186,7 @@ def _explain(index: Index, world: World, request: Request, have: int, owners: Ma
 
 
 def _read_holders(asker: Asker, provider: str, name: str) -> list[dict[str, t.Any]]:
-    """Return who uses a class of a provider, the asker's own consumer left out."""
+    """Return the consumers that use a class of a provider, the asker's own left out."""
     columns = "c.uuid, a.used FROM allocations a JOIN consumers c ON c.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id"
     text = f"SELECT {columns} WHERE p.uuid = ? AND a.resource_class = ? ORDER BY c.uuid"
     used = dict(select_rows(asker.connection, text, (provider, name)))
