@@ -26,7 +26,8 @@ description:
     a volume group, a mirror or an array with parity, and can get more partitions and volumes. An array that has lost a disk gets a new
     one in its place, one that was started without a member takes that back if nothing is lost by it, and an array grows when the
     partitions of all its members do.
-    Volumes and file systems grow while they are in use. Nothing is moved, and nothing shrinks except the volumes in O(allow_shrink).
+    Volumes and file systems grow while they are in use. Nothing is moved except off the disks in O(replace), and nothing shrinks except
+    the volumes in O(allow_shrink).
   - If a LUKS container exists already, its key is first tried on its header, and refused if it does not open it. If the schema says what
     opens the container (C(unlock)), M(bareon.allocator.disk_keys) manages its keys.
   - If a run was interrupted at any moment, by a signal or by a power cut, the next run with the same schema completes it.
@@ -93,6 +94,21 @@ options:
     type: list
     elements: str
     default: []
+  replace:
+    description:
+      - Disks that still work, by ID as in O(wipe), each with the ID of the disk that takes its contents. The schema is that of the disks
+        that stay, so it has the new disk and not the old one.
+      - Members of mirrors and of arrays with parity, physical volumes, Btrfs and ZFS move while they are mounted and in use. A file system
+        alone on a partition, or a closed LUKS container with one, is copied, and refused as long as it is mounted or open. ESPs, boot
+        partitions and swap are made on the new disk, and those of the old one stay. What can be moved in none of these ways is refused by
+        name before anything is done, as is what does not fit.
+      - The new disk must be empty or named in O(wipe), which counts for it only until it has its new table. The old disk is not erased,
+        but is a member of nothing afterwards; a warning says what it still has. If O(wipe) names it, its partitions and signatures go when
+        everything has moved.
+      - The task ends when everything has moved, which can take hours, so run it with C(async). A run that was cut off at any moment goes on
+        where it was. When nothing is left to be moved, or the old disk is gone and the new one complete, the option changes nothing.
+    type: dict
+    default: {}
   keep_unlisted:
     description:
       - Whether to keep partitions and logical volumes that are on the disks of the layout, but not in the layout.
@@ -174,6 +190,15 @@ EXAMPLES = r"""
     wipe: "{{ planned.plan.disks | map(attribute='disk_id') }}"
     protect: [pgdata, S3Z8NB0K123456]
   become: true
+
+- name: Empty a disk that is about to fail, while it is in use
+  bareon.allocator.disk_layout:
+    schema: "{{ planned.plan.schema }}"
+    replace:
+      /dev/disk/by-id/wwn-0x5000c500a1b2c3d4: /dev/disk/by-id/wwn-0x5000c500d4c3b2a1
+  become: true
+  async: 604800
+  poll: 30
 
 - name: Make a volume smaller, and give what it had to another one
   bareon.allocator.disk_layout:
@@ -429,6 +454,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.least imp
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import read_protections
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.replacing import why_no_pairs
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.form import is_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
@@ -446,6 +472,7 @@ def main() -> t.NoReturn:
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
             "protect": {"type": "list", "elements": "str", "default": []},
+            "replace": {"type": "dict", "default": {}},
             "keep_unlisted": {"type": "bool", "default": True},
             "confirm": {"type": "str"},
             "allow_shrink": {"type": "list", "elements": "str", "default": []},
@@ -517,12 +544,13 @@ def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine)
     names = [container.name for container in layout.containers]
     mistakes += too_small(layout)
     mistakes += list(why_not_shrink(layout, params["allow_shrink"]))
+    mistakes += list(why_no_pairs(params["replace"]))
     mistakes += [f"luks_key_files.{name}: there is no container of that name in the schema" for name in key.files if name not in names]
     if mistakes:
         refuse(module, mistakes)
     layout = layout.with_shrinking(params["allow_shrink"])
     wipe = tuple(params["wipe"])
-    return Request(layout, wipe, params["keep_unlisted"], params["fingerprint"], params["confirm"], protections)
+    return Request(layout, wipe, params["keep_unlisted"], params["fingerprint"], params["confirm"], protections, params["replace"])
 
 
 def refuse(module: AnsibleModule, mistakes: t.Sequence[str]) -> t.NoReturn:

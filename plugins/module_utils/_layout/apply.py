@@ -12,8 +12,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import typing as t
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from .._facts.present import Present
 from .._schema.model import Layout
@@ -50,7 +51,8 @@ _MOST_OPENINGS = 8
 class Request:
     """What is asked for; `wipe` are ids of disks, `fingerprint` is that of the hardware of the plan (None: not compared).
 
-    `confirm` is the digest of what may be destroyed (None: not compared). `protections` are the disks that nothing is written to.
+    `confirm` is the digest of what may be destroyed (None: not compared). `protections` are the disks that nothing is written to,
+    `replacing` those that are emptied, with those that take their contents.
     """
 
     layout: Layout
@@ -59,6 +61,7 @@ class Request:
     fingerprint: t.Optional[str] = None
     confirm: t.Optional[str] = None
     protections: tuple[Protection, ...] = ()
+    replacing: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,12 @@ class Report:
 def foresee(request: Request, machine: Machine) -> Report:
     """Return the report of a run that does nothing: its steps are all pending. What the host lacks for them is only noted."""
     present, plan = _plan(request, machine)
-    report = Report(present, pending=plan.steps, notes=plan.notes, losses=plan.losses)
+    report = Report(present, pending=(*plan.steps, *plan.later), notes=plan.notes, losses=plan.losses)
     refusals = _refusals(request, machine, plan)
     if refusals:
         return replace(report, problem=_listed("The layout cannot be made", refusals))
-    partial = (_PARTIAL,) if plan.again else ()
-    return replace(report, notes=(*plan.notes, *_missing(request, machine, present, plan.steps), *partial))
+    partial = (_PARTIAL,) if plan.again and not plan.later else ()
+    return replace(report, notes=(*plan.notes, *_missing(request, machine, present, report.pending), *partial))
 
 
 def _say_nothing(_text: str) -> None:
@@ -116,8 +119,14 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], an
 
 
 def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
-    present = read_present(machine, request.layout)
-    return present, plan_steps(request.layout, present, request.wipe, request.keep_unlisted, request.fingerprint, request.protections)
+    present = read_present(machine, request.layout, *([tuple(request.replacing)] if request.replacing else []))
+    options = (request.wipe, request.keep_unlisted, request.fingerprint, request.protections)
+    if not request.replacing:
+        return present, plan_steps(request.layout, present, *options)
+    # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from .emptied import plan_replacing
+
+    return present, plan_replacing(request.layout, present, request.replacing, *options)
 
 
 def _carry_out_all(

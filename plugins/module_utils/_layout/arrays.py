@@ -22,7 +22,7 @@ from .capacity import EXTENT
 from .partitions import PartitionMatch, Status
 from .stack import Action, Found, Stack
 
-_WITH_REDUNDANCY = ("raid1", "raid5", "raid6", "raid10")
+WITH_REDUNDANCY = ("raid1", "raid5", "raid6", "raid10")
 """Levels of arrays that run without a member, and build up another one; their members can grow as well."""
 
 _PARITY = ("raid5", "raid6")
@@ -175,7 +175,7 @@ def _is_left_out(device: Device, match: PartitionMatch) -> bool:
 def _has_event_count(present: Present, device: Device, match: PartitionMatch) -> bool:
     """Return whether a partition that an array was started without has an event count of that array."""
     superblock = present.superblocks.get(match.device.name) if match.device is not None else None
-    return _is_left_out(device, match) and device.kind in _WITH_REDUNDANCY and superblock is not None and superblock.uuid == device.uuid
+    return _is_left_out(device, match) and device.kind in WITH_REDUNDANCY and superblock is not None and superblock.uuid == device.uuid
 
 
 def _superblock(present: Present, match: PartitionMatch) -> Superblock:
@@ -240,7 +240,7 @@ def _joining(stack: Stack, device: Device, new: tuple[PartitionMatch, ...]) -> t
     Nothing is taken where something else than a new partition is not a member: what is on it may be the newer half.
     """
     array = t.cast(DesiredArray, stack.array)
-    if not device.running or device.slots is None or device.kind not in _WITH_REDUNDANCY:
+    if not device.running or device.slots is None or device.kind not in WITH_REDUNDANCY:
         return ()
     if any(match.status not in (Status.NEW, Status.UNFINISHED) for match in new):
         return ()
@@ -265,4 +265,4 @@ def array_growth(stack: Stack, device: t.Optional[Device]) -> int:
 
 def members_can_grow(device: Device) -> bool:
     """Return whether an array can take more of its members."""
-    return device.kind in _WITH_REDUNDANCY and device.metadata in _AT_THEIR_BEGIN and device.details.get("layout") != FAR
+    return device.kind in WITH_REDUNDANCY and device.metadata in _AT_THEIR_BEGIN and device.details.get("layout") != FAR

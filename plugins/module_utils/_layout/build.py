@@ -246,7 +246,7 @@ def _physical_volume(site: Site, volume: DesiredPhysicalVolume) -> Step:
 def _finish(stacks: Sequence[Stack]) -> Iterator[Step]:
     """Give one step for each disk that has partitions which are not marked as finished."""
     matches: dict[str, list[PartitionMatch]] = {}
-    for match in (match for stack in stacks for match in stack.matches if match.status is not Status.KEPT):
+    for match in (match for stack in stacks for match in stack.matches if match.status is not Status.KEPT or match.receiving):
         matches.setdefault(match.disk.node, []).append(match)
     for disk, found in matches.items():
         desired = sorted((match.desired for match in found), key=lambda partition: partition.number)

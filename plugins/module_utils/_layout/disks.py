@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import typing as t
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -75,10 +75,13 @@ def _identity(disk: Disk, present: Present, slot: t.Optional[str]) -> list[t.Uni
     return [disk.id, str(row.get("wwn") or ""), str(row.get("serial") or ""), device.size, device.logical_block]
 
 
-def check_fingerprint(expected: t.Optional[str], found: Sequence[FoundDisk], present: Present) -> Iterator[str]:
+def check_fingerprint(
+    expected: t.Optional[str], found: Sequence[FoundDisk], present: Present, leaving: Collection[str] = ()
+) -> Iterator[str]:
     """Give a refusal when the fingerprint is that of other hardware.
 
-    A plan is made for all disks that disk_facts reports, with or without the kinds it leaves out unasked, or for those it uses alone.
+    A plan is made for all disks that disk_facts reports, with or without the kinds it leaves out unasked, or for those it uses alone;
+    with or without those that are `leaving` (kernel names), which are emptied onto others.
     """
     if expected is None:
         return
@@ -87,7 +90,8 @@ def check_fingerprint(expected: t.Optional[str], found: Sequence[FoundDisk], pre
     usual = [disk for disk in present.disks if disk.transport not in LEFT_OUT]
     more = [disk for disk in present.disks if disk.transport not in LEFT_OUT or disk.transport in asked_for]
     slots = {disk.device.name: disk.desired.id for disk in found if disk.desired.id.startswith(BY_PATH)}
-    if expected not in {fingerprint(disks, present, slots) for disks in (usual, more, listed)}:
+    sets = [[disk for disk in disks if disk.device.name not in leaving] for disks in (usual, more)] if leaving else []
+    if expected not in {fingerprint(disks, present, slots) for disks in (usual, more, listed, *sets)}:
         unused = [f"{disk.id} ({present.tree.devices[disk.device.name].size // MIB} MiB)" for disk in usual if disk not in listed]
         yield (
             f"the plan was made for other disks: its fingerprint is {expected}, that of this host {fingerprint(usual, present)}; "

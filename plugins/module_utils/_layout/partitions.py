@@ -84,6 +84,11 @@ class PartitionMatch:
         return self.device is not None and entry_of(self.device).uuid == self.desired.condemned
 
     @property
+    def receiving(self) -> bool:
+        """Whether the present one takes what is moved off another disk; it may be the only copy."""
+        return self.device is not None and entry_of(self.device).uuid == self.desired.receiving
+
+    @property
     def grows(self) -> bool:
         """Whether a kept one is smaller than desired."""
         return self.status is Status.KEPT and self.size + MIB <= self.desired.size
@@ -200,7 +205,7 @@ def _match(desired: DesiredPartition, disk: FoundDisk, there: Iterable[Device]) 
 
 def _candidates(desired: DesiredPartition, there: Iterable[Device]) -> Iterator[Device]:
     there = tuple(there)
-    yield from (part for part in there if entry_of(part).uuid in (desired.uuid, desired.condemned))
+    yield from (part for part in there if entry_of(part).uuid in (desired.uuid, desired.condemned, desired.receiving))
     for part in there:
         entry = entry_of(part)
         same_place = entry.number == desired.number and entry.start == desired.start
@@ -326,15 +331,18 @@ def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: C
     refusals = tuple(_refusals_of_new(disk, matches, tree))
     if refusals:
         return TablePlan(disk, refusals=refusals)
+    return TablePlan(disk, (new_table(disk, matches),), (disk.device,))
+
+
+def new_table(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> WritePartitionTable:
+    """Return the write of a new table with all desired partitions, whatever is on the disk."""
     entries = tuple(_new_entry(match) for match in matches)
     summary = tuple(f"{entry.number}: {_called(entry)}{in_mib(entry.size)}" for entry in entries)
-    write = WritePartitionTable(disk.node, disk.desired.id, disk.desired.table, disk.device.logical_block, True, entries, (), summary)
-    return TablePlan(disk, (write,), (disk.device,))
+    return WritePartitionTable(disk.node, disk.desired.id, disk.desired.table, disk.device.logical_block, True, entries, (), summary)
 
 
-def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: Tree) -> Iterator[str]:
-    if is_empty(disk, tree) or is_begun(disk):
-        return
+def occupied(disk: FoundDisk, tree: Tree) -> Iterator[str]:
+    """Give why a disk that is not empty gets no new table: it cannot be read, or may not be wiped."""
     if not disk.device.read:
         yield f"{disk.words} could not be searched for what is on it; that needs root, and wipefs from util-linux"
     elif disk.device.remains is not None and disk.device.remains.error:
@@ -342,6 +350,12 @@ def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: T
     elif not disk.may_wipe:
         there = describe(tree, disk.device)
         yield f"{disk.words} is not empty; wiping it would destroy {there}; {disk.permission()}"
+
+
+def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: Tree) -> Iterator[str]:
+    if is_empty(disk, tree) or is_begun(disk):
+        return
+    yield from occupied(disk, tree)
     for match in matches:
         if match.desired.keep_data:
             yield (

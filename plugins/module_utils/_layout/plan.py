@@ -72,6 +72,8 @@ class LayoutPlan:
     notes: tuple[str, ...] = ()
     again: bool = False
     losses: tuple[DiskLoss, ...] = ()
+    later: tuple[Step, ...] = ()
+    """What follows as far as it is known, where the state is to be planned again: for check mode, after what is moved off a disk."""
 
 
 def plan_steps(
@@ -90,7 +92,14 @@ def plan_steps(
     """
     disks, refusals = find_disks(layout, present, wipe, protections)
     layout, disks = with_salts(layout, present, disks)
-    plan = _plan(layout, present, disks, refusals, keep_unlisted, fingerprint)
+    plan = plan_layout(layout, present, disks, (*refusals, *check_fingerprint(fingerprint, disks, present)), keep_unlisted)
+    return concluded(layout, present, disks, plan, protections)
+
+
+def concluded(
+    layout: Layout, present: Present, disks: Sequence[FoundDisk], plan: LayoutPlan, protections: Sequence[Protection]
+) -> LayoutPlan:
+    """Return a plan as it counts: refused where it writes to what nothing may be written to, and with all that is worth a warning."""
     notes = (*plan.notes, *unmatched(present.disks, present.tree, protections), *identity_notes(layout, present, disks))
     forbidden = _forbidden(layout, present, disks, plan.steps, protections) if plan.steps else ()
     if forbidden:
@@ -112,15 +121,8 @@ def _forbidden(
     return (*write_refusals(layout, present, disks, steps, protections), *too_small_here(layout, sectors, made))
 
 
-def _plan(
-    layout: Layout,
-    present: Present,
-    disks: Sequence[FoundDisk],
-    refusals: Sequence[str],
-    keep_unlisted: bool,
-    fingerprint: t.Optional[str],
-) -> LayoutPlan:
-    refusals = (*refusals, *check_fingerprint(fingerprint, disks, present))
+def plan_layout(layout: Layout, present: Present, disks: Sequence[FoundDisk], refusals: Sequence[str], keep_unlisted: bool) -> LayoutPlan:
+    """Return the steps to a layout with the identities of this host, on disks that were found; `refusals` are those known already."""
     draft = _draft_all(layout, present, disks, keep_unlisted)
     own = _own_work(draft)
     restoring = _restoring_first(draft) if not refusals else ()

@@ -39,12 +39,12 @@ _FSTAB = "/etc/fstab"
 _HOST_IDENTITIES = ("/sys/class/dmi/id/product_uuid", "/etc/machine-id")
 
 
-def read_present(host: Host, layout: Layout) -> Present:
-    """Return the state of a host: of the disks of the layout, and of all others that disk_facts would report."""
+def read_present(host: Host, layout: Layout, more: Iterable[str] = ()) -> Present:
+    """Return the state of a host: of the disks of the layout and those called so, and of all others that disk_facts would report."""
     notes: Notes = []
     tree = read_devices(host, notes)
     disks = find_disks(tree, notes)
-    desired = {disk.id for disk in layout.disks}
+    desired = {*(disk.id for disk in layout.disks), *more}
     listed = [disk for disk in disks if desired.intersection(names_of(disk))]
     names = [disk.device.name for disk in disks if disk.transport not in LEFT_OUT or disk in listed]
     tree = read_contents(host, tree, names, notes)

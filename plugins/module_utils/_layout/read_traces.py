@@ -62,7 +62,7 @@ def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, _Begun]]:
     partitions = {device.partition.uuid: device.name for device in below if device.partition is not None}
     # Disk by disk: a cut of the power may leave each disk at another moment of the run.
     for disk in layout.disks:
-        parts = ((part.device, partitions.get(part.unfinished)) for part in disk.partitions)
+        parts = ((part.device, partitions.get(part.unfinished) or partitions.get(part.receiving)) for part in disk.partitions)
         yield from _in_turn(layout, [(device, name) for device, name in parts if name is not None])
     nodes = {device.uuid: device.name for device in below if device.kind == "lvm" and not device.is_part}
     cleared = {(volume.group, volume.name): volume.uuid for volume in present.logical if volume.unfinished and CLEARED in volume.tags}

@@ -41,7 +41,7 @@ def _salted(disk: FoundDisk, present: Present) -> FoundDisk:
 def _on_table(disk: FoundDisk, present: Present, table: str, salt: str) -> FoundDisk:
     """Return the disk with a table that is there, and with its salt for all partitions but those that were made without one."""
     uuids = {part.partition.uuid for part in partitions_of(disk, present.tree) if part.partition is not None}
-    before = [part for part in disk.desired.partitions if uuids & {part.uuid, part.unfinished, part.condemned}]
+    before = [part for part in disk.desired.partitions if uuids & {part.uuid, part.unfinished, part.condemned, part.receiving}]
     return replace(disk, desired=_made(disk.desired, table, salt, before))
 
 

@@ -48,8 +48,9 @@ class Stack:
 
     @property
     def may_wipe(self) -> bool:
-        """Whether all disks of its present partitions may be wiped."""
-        return all(match.disk.may_wipe for match in self.matches if match.status is Status.KEPT)
+        """Whether all disks of its present partitions may be wiped; what was moved off another disk is never in the way."""
+        kept = [match for match in self.matches if match.status is Status.KEPT]
+        return all(match.disk.may_wipe and not match.receiving for match in kept)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,11 @@ class DesiredPartition:
         """The PARTUUID that marks an existing partition for rebuild."""
         return derived.condemned_uuid(self.uuid)
 
+    @property
+    def receiving(self) -> str:
+        """The PARTUUID it has while it takes what is moved off another disk."""
+        return derived.receiving_uuid(self.uuid)
+
 
 @dataclass(frozen=True)
 class DesiredDisk:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Subvolumes of a Btrfs; filesystem.py makes and grows the Btrfs itself."""
+"""Subvolumes of a Btrfs, and its move to another device; filesystem.py makes and grows the Btrfs itself."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .._facts.present import Present
 from .._storage.btrfs import TOP_LEVEL, list_commands, read_subvolumes
 from .._storage.units import in_mib
 from .filesystem import EMPTY_FOLDER, MOUNT, MOUNTED, UNSHARE, tool_of
-from .machine import Machine, StepFailed
+from .machine import MOVING_PATIENCE, Machine, StepFailed
 from .needs import Tool
-from .picture import Picture
+from .picture import Picture, changed
 from .reach import Reach, whole_devices
 from .step import Step, Writes
 
@@ -74,6 +74,66 @@ class CreateSubvolumes(_SubvolumeStep):
         lacking = [name for name in self.names if name not in found]
         if lacking:
             raise StepFailed(f"{self.device} has no subvolume {', '.join(lacking)}, although btrfs did not complain")
+
+
+_STARTING = (
+    'btrfs device scan "$2" "$3" >&2 || true; set -- "$1" "$2" "$3" "$(btrfs replace status -1 "$1")"; '
+    'case "$4" in *%*done*) ;; *) if btrfs filesystem show --raw "$1" | grep -q " path $2\\$"; '
+    'then btrfs replace start -B "$2" "$3" "$1" >&2; fi;; esac; '
+    'while btrfs replace status -1 "$1" | grep -q "% done"; do sleep 1; done; btrfs replace status -1 "$1" >&2; '
+    'btrfs filesystem show --raw "$1"'
+)
+"""A shell's words: mount point, old and new device. A move that was cut off goes on as soon as the Btrfs is mounted."""
+_IN_PLACE = f"set -e; {_STARTING}"
+_IN_A_FOLDER = (
+    'set -e; btrfs device scan "$1" "$2" >&2 || true; '
+    f'mount -o nosuid,nodev,noexec,{TOP_LEVEL} -- "$1" "$3"; at="$3"; set -- "$at" "$1" "$2"; '
+    f'({_IN_PLACE}) || {{ umount "$at"; exit 1; }}; umount "$at"'
+)
+
+
+@dataclass(frozen=True)
+class ReplaceDevice(Step):
+    """Move a Btrfs off a device onto a cleared one, mounted or not; `mountpoint` is where it is mounted, else None."""
+
+    device: str
+    new: str
+    mountpoint: t.Optional[str]
+
+    words: t.ClassVar[str] = "replace {device} in its btrfs by {new}"
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return tool_of("btrfs"), *(() if self.mountpoint else (MOUNT, UNSHARE))
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.device, self.new], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device, self.new))
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        old = picture.get(self.device)
+        if old is None:
+            return picture
+        picture = changed(picture, self.new, holds=old.holds, subvolumes=old.subvolumes, uuid=old.uuid)
+        return changed(picture, self.device, holds="", subvolumes={}, uuid="")
+
+    def run(self, machine: Machine) -> None:
+        """Have the kernel move it, and see that the Btrfs is on the new device and not on the old one."""
+        if self.mountpoint:
+            command = ["sh", "-c", _IN_PLACE, "sh", self.mountpoint, self.device, self.new]
+        else:
+            command = ["unshare", "--mount", "--", "sh", "-c", _IN_A_FOLDER, "sh", self.device, self.new, EMPTY_FOLDER]
+        said = machine.change(command, patience=MOVING_PATIENCE)
+        machine.settle()
+        devices = {words[-1] for words in (line.split() for line in said.splitlines()) if words[:1] == ["devid"]}
+        there = {machine.resolve(device) or device for device in devices}
+        if (machine.resolve(self.new) or self.new) not in there or (machine.resolve(self.device) or self.device) in there:
+            raise StepFailed(f"the btrfs is on {', '.join(sorted(there)) or 'nothing'} after {self.device} was replaced by {self.new}")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from .._storage.ext4 import OFFSET, SIZE, as_first, parse_superblock
 from .._storage.filesystems import FILESYSTEMS, SWAP, Growth, fill, packages_of_tools
 from .machine import LONG_PATIENCE, Machine, StepFailed
 from .needs import Tool
+from .partitions import WIPEFS
 from .picture import Picture, changed, labelled
 from .reach import Reach, whole_devices
 from .step import Step, Writes
@@ -199,6 +200,53 @@ class GrowFilesystem(Step):
             # It was mounted since the check.
             _check_unmounted(self.device, growth, machine)
             machine.change(fill(growth.unmounted, device=self.device), patience=LONG_PATIENCE)
+
+
+@dataclass(frozen=True)
+class CopyContents(Step):
+    """Move what nobody uses from a device onto another one by copying it whole, with its UUIDs; then the old one's signatures go.
+
+    As long as the old one has them the copy is made again from the start.
+    """
+
+    device: str
+    new: str
+    size: int
+    content: str
+
+    words: t.ClassVar[str] = "copy the {content} on {device} ({size}) to {new}, and clear its signatures on {device}"
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return (WIPEFS,)
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        yield from whole_devices(present, [self.device], keeps=True)
+        yield from whole_devices(present, [self.new])
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device, self.new))
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        old = picture.get(self.device)
+        if old is None:
+            return picture
+        return changed(changed(picture, self.new, holds=old.holds, uuid=old.uuid), self.device, holds="", uuid="")
+
+    def run(self, machine: Machine) -> None:
+        """Copy, and only then clear the signatures of the old one: two copies of one UUID must not stay."""
+        machine.copy(self.device, self.new, self.size)
+        machine.change(["wipefs", "--all", "--quiet", self.device])
+        machine.settle()
+        found, left = (parse_probe(outcome.stdout) if outcome is not None else {} for outcome in map(machine.run, self._probes()))
+        if found.get("TYPE") != self.content or left.get("TYPE"):
+            raise StepFailed(f"{self.new} has {found.get('TYPE')}, and {self.device} has {left.get('TYPE')}, after the one was copied")
+
+    def _probes(self) -> tuple[Sequence[str], Sequence[str]]:
+        return probe_command(self.new), probe_command(self.device)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from .._storage.units import MIB
 from .key import Key
 from .machine import CommandFailed, Machine, StepFailed
 from .needs import DEVICE_MAPPER, Ability, Tool
+from .partitions import DMSETUP
 from .picture import Picture, Piece, changed
 from .reach import Reach, whole_devices
 from .step import Step, Writes
@@ -55,8 +56,13 @@ class _ContainerStep(Step):
 class _KeyStep(_ContainerStep):
     """A step that takes the key of its container."""
 
+    @property
+    def key_name(self) -> str:
+        """The name by which its key is chosen."""
+        return self.name
+
     def _use_key(self, machine: Machine, options: Sequence[str], arguments: Sequence[str]) -> None:
-        _change_with_key(machine, options, arguments, machine.luks_key.of(self.name))
+        _change_with_key(machine, options, arguments, machine.luks_key.of(self.key_name))
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,15 @@ class OpenLuks(_KeyStep):
 
     device: str
     name: str
+    container: str = ""
+    """The container whose key opens it, where that has another name for now."""
 
     words: t.ClassVar[str] = "open {device} as /dev/mapper/{name}"
+
+    @property
+    def key_name(self) -> str:
+        """See _KeyStep."""
+        return self.container or self.name
 
     def abilities(self) -> tuple[Ability, ...]:
         """See Step."""
@@ -177,6 +190,42 @@ class CloseMapping(_ContainerStep):
         machine.settle()
 
 
+@dataclass(frozen=True)
+class RenameMapping(_ContainerStep):
+    """Give an open LUKS container, which may be in use, another device-mapper name."""
+
+    old: str
+    name: str
+
+    words: t.ClassVar[str] = "rename the LUKS mapping {old} to {name}"
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return (DMSETUP,)
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [f"/dev/mapper/{self.old}"], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step. Only the kernel learns of it."""
+        return Writes()
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        old = f"/dev/mapper/{self.old}"
+        if old not in picture:
+            return picture
+        moved = {self.node if key == old else key: piece for key, piece in picture.items()}
+        return changed(moved, self.node, title=self.name, order=(0, self.name))
+
+    def run(self, machine: Machine) -> None:
+        """Rename the mapping."""
+        machine.change(["dmsetup", "rename", self.old, self.name])
+        machine.settle()
+        machine.wait_for([self.node])
+
+
 def mapping_piece(name: str, on: tuple[str, ...], holds: str = "") -> Piece:
     """Return an open container of a picture."""
     return Piece(_HEADING, (0, name), name, 0, on, holds)
@@ -184,7 +233,7 @@ def mapping_piece(name: str, on: tuple[str, ...], holds: str = "") -> Piece:
 
 def lacks_key(step: Step, key: Key) -> bool:
     """Return whether the step takes a LUKS key that is not given."""
-    return isinstance(step, _KeyStep) and not key.of(step.name).given
+    return isinstance(step, _KeyStep) and not key.of(step.key_name).given
 
 
 def opens(device: str, machine: Machine, key: Key) -> bool:

@@ -10,6 +10,7 @@ Everything that changes the machine goes through `Machine`, so that a recording 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import subprocess
@@ -26,6 +27,9 @@ PATIENCE = 600
 
 LONG_PATIENCE = 6 * 3600
 """The same for what grows with the size of a device: mkfs that discards it, checks before growing."""
+
+MOVING_PATIENCE = 20 * 24 * 3600
+"""The same for what reads and writes all of a disk, while others use it; poll(2) takes no more than 24 days."""
 
 _NODE_PATIENCE = 30
 _NODE_PAUSE = 0.05
@@ -96,6 +100,12 @@ class Machine(Host, t.Protocol):
 
     def write(self, device: str, pieces: Iterable[tuple[int, bytes]]) -> None:
         """Write bytes at offsets onto a device, each down to the medium before the next; raises StepFailed."""
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        """Copy the first bytes of a device onto another one, the first MiB of them last, and compare; raises StepFailed.
+
+        The kernel refuses while anything uses one of them, and lets nobody mount either meanwhile.
+        """
 
     def flush(self, disks: Iterable[str]) -> None:
         """Have disks bring onto their medium all that was written; raises StepFailed."""
@@ -225,6 +235,22 @@ class LocalMachine(LocalHost):
         except OSError as error:
             raise StepFailed(f"cannot write on {device}: {error.strerror}") from error
 
+    def copy(self, source: str, target: str, size: int) -> None:
+        """See Machine. Until the first MiB is there the target has nothing that anybody would take for a copy."""
+        try:
+            with contextlib.ExitStack() as opened:
+                read, write = (_opened(opened, device, mode | os.O_EXCL) for device, mode in ((source, os.O_RDONLY), (target, os.O_RDWR)))
+                _copy(read, write, Region(len(_ZEROS), size - len(_ZEROS)))
+                os.fsync(write)
+                _copy(read, write, Region(0, min(size, len(_ZEROS))))
+                os.fsync(write)
+                os.posix_fadvise(write, 0, 0, os.POSIX_FADV_DONTNEED)
+                different = _first_difference(read, write, size)
+        except OSError as error:
+            raise StepFailed(f"cannot copy {source} onto {target}: {error.strerror}") from error
+        if different is not None:
+            raise StepFailed(f"{target} differs from {source} in the MiB at byte {different} after it was copied")
+
     def flush(self, disks: Iterable[str]) -> None:
         """Open each for reading only, for udev looks again when what was opened for writing is closed; see Machine."""
         for disk in disks:
@@ -295,6 +321,28 @@ def _wait_for_lock(handle: int, device: str) -> None:
             if time.monotonic() > end:
                 raise StepFailed(f"{device} has been locked by another program for more than {_NODE_PATIENCE} s") from None
             time.sleep(_NODE_PAUSE)
+
+
+def _opened(stack: contextlib.ExitStack, device: str, mode: int) -> int:
+    handle = os.open(device, mode | os.O_CLOEXEC)
+    stack.callback(os.close, handle)
+    return handle
+
+
+def _copy(source: int, target: int, region: Region) -> None:
+    position, end = region.start, region.start + region.size
+    while position < end:
+        content = os.pread(source, min(len(_ZEROS), end - position), position)
+        if not content:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        position += os.pwrite(target, content, position)
+
+
+def _first_difference(one: int, other: int, size: int) -> t.Optional[int]:
+    """Return where two devices differ, to the MiB; None where they do not."""
+    places = range(0, size, len(_ZEROS))
+    lengths = (min(len(_ZEROS), size - place) for place in places)
+    return next((place for place, length in zip(places, lengths) if os.pread(one, length, place) != os.pread(other, length, place)), None)
 
 
 def _write_zeros(handle: int, region: Region) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from .._facts.present import Present
 from .._facts.stacks import detail_command, members_of, parse_array
 from .._storage.raid import ArrayOptions, is_write_mostly, read_options
-from .machine import LONG_PATIENCE, Machine, StepFailed
+from .machine import LONG_PATIENCE, MOVING_PATIENCE, CommandFailed, Machine, StepFailed
 from .needs import Ability, Tool, listed_ability
 from .picture import Picture, Piece, changed, holding
 from .reach import Reach, whole_devices
@@ -29,6 +29,12 @@ _MD = listed_ability("md_mod", "/proc/devices", " md", "md arrays")
 MEMBER = "member of an array"
 """The content of members in pictures."""
 _HEADING = "arrays"
+
+_LOOKS = 120
+"""How often to look whether md has begun, or let go; each look waits for a quarter of a second or longer."""
+
+_AT_THE_END = ("0.90", "1.0")
+"""Metadata behind the data, which begin where the member does."""
 
 _ANY_HOST = "--homehost=any"
 """Recorded in the array: it comes back under its own name whatever the host is called by then."""
@@ -194,6 +200,122 @@ class WidenArray(_MemberStep):
         """Add the members and give them places of their own, and see that the array has them."""
         machine.change(["mdadm", "--grow", self.device, f"--raid-devices={self.count}", "--add", *self.members])
         self._check_members(machine)
+
+
+@dataclass(frozen=True)
+class ReplaceMember(ArrayStep):
+    """Move a member of a running array onto a cleared device: md copies it while the array keeps all its copies and is in use.
+
+    `name` is the kernel's name of the array, `metadata` the version of its superblocks. It begins wherever an earlier run was cut off.
+    """
+
+    device: str
+    name: str
+    old: str
+    new: str
+    metadata: str = "1.2"
+
+    words: t.ClassVar[str] = "replace {old} in the array {device} by {new}, and take {old} out"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.device, self.old, self.new], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.device, self.old, self.new))
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        picture = holding(holding(picture, [self.new], MEMBER), [self.old], "")
+        array = picture.get(self.device)
+        if array is None:
+            return picture
+        return changed(picture, self.device, on=tuple(self.new if key == self.old else key for key in array.on if key != self.new))
+
+    def run(self, machine: Machine) -> None:
+        """Add the new member, have md copy the old one onto it, take the old one out, and have it be no member any more."""
+        if not self._state(machine, self.new):
+            machine.change(["mdadm", "--manage", self.device, "--add", self.new])
+            machine.settle()
+        old = self._state(machine, self.old)
+        if old and not old & {"faulty", "want_replacement"} and not self._state(machine, self.new) & {"faulty", "in_sync"}:
+            machine.change(["mdadm", "--manage", self.device, "--replace", self.old, "--with", self.new])
+        self._wait(machine)
+        self._take_out(machine)
+        forget_membership(machine, self.old, self.metadata)
+        outcome = machine.run(detail_command(self.device))
+        there = members_of(outcome.stdout) if outcome is not None and outcome.code == 0 else ()
+        known = {machine.resolve(self.new) or self.new, self.new}
+        if not known.intersection(there) or {machine.resolve(self.old) or self.old, self.old}.intersection(there):
+            raise StepFailed(f"{self.device} has {', '.join(there) or 'no members'} after {self.old} was replaced by {self.new}")
+
+    def _state(self, machine: Machine, node: str) -> frozenset[str]:
+        """Return what the kernel says of a member; nothing where it is none."""
+        member = (machine.resolve(node) or node).rsplit("/", 1)[-1]
+        said = machine.read(f"/sys/block/{self.name}/md/dev-{member}/state") or ""
+        return frozenset(word for word in said.strip().split(",") if word)
+
+    def _wait(self, machine: Machine) -> None:
+        """Wait until md has copied all; it begins after anything else that it is building up."""
+        for _look in range(_LOOKS):
+            # Code 1: there was nothing to wait for, as between two syncs.
+            machine.change(["mdadm", "--wait", self.device], patience=MOVING_PATIENCE, accepted=(0, 1))
+            old, new = self._state(machine, self.old), self._state(machine, self.new)
+            if "faulty" in new:
+                raise StepFailed(f"{self.new} failed while {self.device} was copied onto it; {self.old} is still its member")
+            if "in_sync" in new and (not old or "faulty" in old):
+                return
+            machine.give_way()
+        raise StepFailed(f"md does not go on to copy {self.old} onto {self.new}; see /proc/mdstat")
+
+    def _take_out(self, machine: Machine) -> None:
+        """Take the old member out, as soon as md has let go of it."""
+        for look in range(_LOOKS):
+            if not self._state(machine, self.old):
+                return
+            try:
+                machine.change(["mdadm", "--manage", self.device, "--remove", self.old])
+            except CommandFailed:
+                if look == _LOOKS - 1:
+                    raise
+            machine.give_way()
+
+
+@dataclass(frozen=True)
+class ForgetMember(ArrayStep):
+    """Have a device that was taken out of an array be no member of it any more; the array runs without."""
+
+    device: str
+    old: str
+    metadata: str = "1.2"
+
+    words: t.ClassVar[str] = "clear what {old} was in the array {device}, which does without"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.old], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.old,))
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        left_out = [key for key, piece in picture.items() if piece.heading == _HEADING and piece.on == (self.old,)]
+        return holding({key: piece for key, piece in picture.items() if key not in left_out}, [self.old], "")
+
+    def run(self, machine: Machine) -> None:
+        """Clear the superblock."""
+        forget_membership(machine, self.old, self.metadata)
+
+
+def forget_membership(machine: Machine, node: str, metadata: str) -> None:
+    """Clear the superblock of a former member, with what shows through where that is at its end: the copy of a file system in use."""
+    machine.change(["mdadm", "--zero-superblock", node])
+    if metadata in _AT_THE_END:
+        machine.change(["wipefs", "--all", "--quiet", node])
+    machine.settle()
 
 
 class _ArrayChange(ArrayStep):

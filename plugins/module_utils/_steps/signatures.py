@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 from .._facts.present import Present
 from .._facts.signatures import parse_signatures, signatures_command
+from .._storage.gpt import partition_node
 from .._storage.samples import SAMPLE, between_ends
 from .._storage.units import MIB
 from .machine import Machine, Region, StepFailed
 from .needs import Tool
-from .partitions import WIPEFS, device_size, ends
+from .partitions import PARTX, WIPEFS, device_size, disk_heading, ends
 from .picture import Picture, without_dependents
 from .reach import Reach, whole_devices
 from .step import Step, Writes
@@ -74,6 +75,51 @@ class ClearSignatures(Step):
             found = ", ".join(signature.type for signature in left or ())
             cleared = ", ".join(self.devices)
             raise StepFailed(f"{cleared} was cleared, but {f'still has {found}' if left else 'cannot be read back'}")
+
+
+@dataclass(frozen=True)
+class EmptyDisk(Step):
+    """Take the table and all signatures off a disk whose contents have been moved to another; `parts` are its partitions (numbers)."""
+
+    disk: str
+    disk_id: str
+    parts: tuple[int, ...]
+
+    words: t.ClassVar[str] = "take the partitions and all signatures off {disk_id}"
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return WIPEFS, PARTX
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.disk])
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.disk,))
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        nodes = [partition_node(self.disk, number) for number in self.parts]
+        left = {key: piece for key, piece in without_dependents(picture, [self.disk, *nodes]).items() if key not in nodes}
+        return {
+            key: replace(piece, holds="", heading=disk_heading(self.disk_id, table=False)) if key == self.disk else piece
+            for key, piece in left.items()
+        }
+
+    def run(self, machine: Machine) -> None:
+        """Clear each partition, then the table: a disk that is cut off in between still has partitions without contents."""
+        nodes = [partition_node(self.disk, number) for number in self.parts]
+        for node in nodes:
+            machine.change(["wipefs", "--all", "--quiet", node])
+            machine.zero(node, cleared_regions(device_size(machine, node)), exclusively=True)
+        with machine.locked(self.disk):
+            if self.parts:
+                machine.change(["partx", "--delete", self.disk])
+            machine.change(["wipefs", "--all", "--quiet", self.disk])
+            machine.zero(self.disk, ends(device_size(machine, self.disk)), exclusively=True)
+        machine.settle()
 
 
 def _has_data(machine: Machine, device: str, place: int) -> bool:

@@ -173,6 +173,41 @@ class ShrinkZpool(_ImportedPoolStep):
 
 
 @dataclass(frozen=True)
+class ReplaceVdev(_ImportedPoolStep):
+    """Move a ZFS pool off a device onto a cleared one. `old` is what ZFS calls the one, `known` the lasting name of the other."""
+
+    name: str
+    old: str
+    new: str
+    known: str
+
+    words: t.ClassVar[str] = "replace {old} in the ZFS pool {name} by {known}"
+
+    def reaches(self, present: Present) -> Iterator[Reach]:
+        """See Step."""
+        return whole_devices(present, [self.old, self.new], keeps=True)
+
+    def writes(self) -> Writes:
+        """See Step."""
+        return Writes((self.new,), zpool=self.name)
+
+    def run(self, machine: Machine) -> None:
+        """Have ZFS replace the device, unless it does so already, and wait until it has."""
+        if not self._is_replacing(machine):
+            machine.change(["zpool", "replace", self.name, self.old, self.known], patience=LONG_PATIENCE)
+        # A second look every time: a resilver begins some seconds after it was asked for.
+        while self._is_replacing(machine):
+            machine.give_way()
+        _check_health(machine, self.name, "moved off a device")
+
+    def _is_replacing(self, machine: Machine) -> bool:
+        outcome = machine.run(["zpool", "status", self.name])
+        if outcome is None or outcome.code:
+            raise StepFailed(f"zpool status {self.name} does not say whether {self.old} is replaced")
+        return any(line.split()[:1] and line.split()[0].startswith("replacing") for line in outcome.stdout.splitlines())
+
+
+@dataclass(frozen=True)
 class CreateDataset(_ImportedPoolStep):
     """Make a dataset, by its path with that of its pool; ZFS mounts it where it has a mount point."""
 

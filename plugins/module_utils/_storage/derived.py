@@ -59,6 +59,11 @@ def condemned_uuid(final: str) -> str:
     return _derive("condemned", final)
 
 
+def receiving_uuid(final: str) -> str:
+    """Return the PARTUUID of a partition onto which the contents of another disk are moved: nothing on it is ever made again."""
+    return _derive("receiving", final)
+
+
 def table_uuid(disk_id: str, salt: str = "") -> str:
     """Return the GUID of a disk's partition table. It begins with the salt."""
     if not salt:

@@ -94,6 +94,9 @@ class RecordingMachine:
     def write(self, device: str, pieces: Iterable[tuple[int, bytes]]) -> None:
         self.events.append(("write", device, tuple(pieces)))
 
+    def copy(self, source: str, target: str, size: int) -> None:
+        self.events.append(("copy", source, target, size))
+
     def flush(self, disks: Iterable[str]) -> None:
         self.events.append(("flush", tuple(disks)))
 

@@ -505,7 +505,9 @@ class SimulatedHost:
             )
         for block in found.values():
             if "crypto_LUKS" in self.media.signatures(block) and block.name not in self.mappings.values():
-                devices[f"luks:{block.name}"] = Device(f"luks:{block.name}", None, "crypt", 0, (block.name,))
+                slots = 0 if self.media.signatures(block)["crypto_LUKS"][0][1] == "half" else 1
+                luks = Luks(2, None, slots, LUKS_START)
+                devices[f"luks:{block.name}"] = Device(f"luks:{block.name}", None, "crypt", 0, (block.name,), luks=luks)
         physical = self.physical(found)
         for group in self.groups(found).values():
             for volume in (volume for volume in group.volumes if not volume.name.startswith("[")):

@@ -10,15 +10,22 @@ import typing as t
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.btrfs import CreateSubvolumes, LimitSubvolumes
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.btrfs import CreateSubvolumes, LimitSubvolumes, ReplaceDevice
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.cache import AttachCache, ChangeCacheMode, CreateCacheVolume
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import (
+    CopyContents,
     GrowFilesystem,
     MakeFilesystem,
     MakeSwap,
     RestoreSuperblock,
 )
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import CloseMapping, FormatLuks, OpenLuks, ResizeLuks
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import (
+    CloseMapping,
+    FormatLuks,
+    OpenLuks,
+    RenameMapping,
+    ResizeLuks,
+)
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import (
     ActivateGroup,
     CreateLogicalVolume,
@@ -39,14 +46,17 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import (
     AddMembers,
     CreateArray,
+    ForgetMember,
     GrowArray,
     ReAddMembers,
+    ReplaceMember,
     StartArray,
     StopArray,
     WidenArray,
 )
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import ClearGaps, FinishPartitions, WritePartitionTable
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.pvmove import LeaveGroup, MoveExtents
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures, EmptyDisk
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.step import Step
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.thin import CreateThinPool, CreateThinVolume, ExtendPoolMetadata
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.zfs import (
@@ -54,6 +64,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.zfs import
     CreateZpool,
     ExportZpool,
     ExtendZpool,
+    ReplaceVdev,
     SetProperties,
     ShrinkZpool,
 )
@@ -68,7 +79,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.host impo
     gpt_entries,
     new_uuid,
 )
-from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, LUKS_START, MIB, PV_START, Block
+from ansible_collections.bareon.allocator.tests.support.host.simulated.media import EXTENT, LUKS_START, MIB, PV_START, Block, Mark
 
 Pieces = Iterator[None]
 MDADM_KIND = {"1.2": "md-1.2", "1.0": "md-1.0", "0.90": "md-0.90"}
@@ -728,6 +739,166 @@ def _export_zpool(host: SimulatedHost, step: ExportZpool) -> Pieces:
     yield
 
 
+# ---- off a disk that still works
+
+
+def _carry(host: SimulatedHost, source: Block, start: int, target: Block, begin: int, size: int) -> None:
+    """Write what is on a part of a device onto a part of another one, through the keys of both."""
+    ((disk, place),), ((to, at),) = Block("", "", "", source.part(start, size)).extents[0].places, target.part(begin, size)[0].places
+    for offset, mark in list(host.media.marks.get(disk, {}).items()):
+        if place <= offset < place + size and mark.keys[: len(source.keys)] == source.keys:
+            there = Mark(mark.kind, mark.payload, (*target.keys, *mark.keys[len(source.keys) :]))
+            host.media.replace(to, {**host.media.marks.get(to, {}), offset - place + at: there})
+
+
+def _replace_member(host: SimulatedHost, step: ReplaceMember) -> Pieces:
+    """Replace a member as md does: the new one is a spare first, then a copy, and only then the old one is none."""
+    array = host.by_node(step.device)
+    there = {block.node: (block, raid) for block, raid in host.members(host.blocks(), array.uuid)}
+    known = next(iter(there.values()))[1]
+    _need(known.level != "raid0", "there is no other copy")
+    _need(len({raid.role for _block, raid in there.values() if raid.role < raid.members}) == known.members, f"{step.device} lacks a member")
+    if step.new not in there:
+        new = _clean(host, step.new)
+        _need(new.size >= known.size, f"{new.name} is too small")
+        host.media.sign(new, MDADM_KIND[known.metadata], replace(known, role=known.members + len(there), size=new.size))
+        yield
+    new = host.by_node(step.new)
+    if step.old not in there:
+        return
+    old, raid = there[step.old]
+    host.media.copy(old, new)
+    host.media.sign(new, MDADM_KIND[known.metadata], replace(raid, size=new.size))
+    yield
+    host.left_out = {**host.left_out, str(array.uuid): host.left_out.get(str(array.uuid), frozenset()) | {old.name}}
+    yield
+    yield from _forget_member(host, ForgetMember(step.device, step.old, step.metadata))
+
+
+def _forget_member(host: SimulatedHost, step: ForgetMember) -> Pieces:
+    array, old = host.by_node(step.device), host.by_node(step.old)
+    _need(old.name not in array.parents, f"{old.name} is a member of {step.device}")
+    host.media.wipe(old)
+    host.left_out = _without(host.left_out, array.uuid, old.name)
+    yield
+
+
+def _move_extents(host: SimulatedHost, step: MoveExtents) -> Pieces:
+    """Move extents as pvmove does, volume by volume: the new place is in the metadata when the data are there."""
+    physical = host.physical(host.blocks())
+    by_node = {block.node: uuid for uuid, (block, _group) in physical.items()}
+    source, targets = by_node[step.device], [by_node[node] for node in step.targets]
+    while True:
+        group = _group(host, step.group)
+        _need(all(uuid in dict(group.physical) for uuid in (source, *targets)), "a physical volume is in no group")
+        moving = next((volume for volume in group.volumes if any(segment[0] == source for segment in volume.segments)), None)
+        if moving is None:
+            return
+        free = [(uuid, extent) for uuid in targets for extent in group.free(uuid)]
+        segments: list[tuple[str, int, int]] = []
+        for uuid, first, count in moving.segments:
+            if uuid != source:
+                segments.append((uuid, first, count))
+                continue
+            _need(len(free) >= count, f"there is no room for {moving.name}")
+            for extent in range(first, first + count):
+                to, place = free.pop(0)
+                _carry(host, physical[source][0], PV_START + extent * EXTENT, physical[to][0], PV_START + place * EXTENT, EXTENT)
+                segments.append((to, place, 1))
+        yield
+        yield from _commit(host, _with_volume(group, replace(moving, segments=_joined(segments))))
+
+
+def _joined(segments: list[tuple[str, int, int]]) -> tuple[tuple[str, int, int], ...]:
+    found: list[tuple[str, int, int]] = []
+    for uuid, first, count in segments:
+        if found and found[-1][0] == uuid and found[-1][1] + found[-1][2] == first:
+            found[-1] = (uuid, found[-1][1], found[-1][2] + count)
+        else:
+            found.append((uuid, first, count))
+    return tuple(found)
+
+
+def _leave_group(host: SimulatedHost, step: LeaveGroup) -> Pieces:
+    block = host.by_node(step.device)
+    uuid, _metadata = host.media.signatures(block)["LVM2_member"][0]
+    group = _group(host, step.group)
+    if uuid in dict(group.physical):
+        _need(not any(segment[0] == uuid for volume in group.volumes for segment in volume.segments), f"{block.name} is in use")
+        yield from _commit(host, replace(group, physical=tuple(each for each in group.physical if each[0] != uuid)))
+        host.media.sign(block, "LVM2_member", (uuid, None))
+        yield
+    host.media.wipe(block)
+    yield
+
+
+def _replace_device(host: SimulatedHost, step: ReplaceDevice) -> Pieces:
+    old = next((block for block in host.blocks().values() if block.node == step.device), None)
+    _need(old is not None and "btrfs" in host.media.signatures(t.cast(Block, old)), f"{step.device} has no btrfs")
+    old, new = t.cast(Block, old), host.by_node(step.new)
+    payload, _offsets = host.media.signatures(old)["btrfs"]
+    there = host.media.signatures(new)
+    _need(new.size >= old.size, f"{new.name} is too small")
+    _need(set(there) <= {"btrfs"} and all(each[0][0] == payload[0] for each in there.values()), f"{new.name} has {list(there)}")
+    host.media.sign(new, "btrfs", payload)
+    yield
+    _carry(host, old, 0, new, 0, old.size)
+    yield
+    host.media.wipe(old)
+    yield
+
+
+def _copy_contents(host: SimulatedHost, step: CopyContents) -> Pieces:
+    old, new = _unused(host, step.device), _unused(host, step.new)
+    _need(new.size >= step.size == old.size, f"{new.name} is too small")
+    _carry(host, old, MIB, new, MIB, step.size - MIB)
+    yield
+    _carry(host, old, 0, new, 0, MIB)
+    yield
+    host.media.wipe(old)
+    yield
+
+
+def _rename_mapping(host: SimulatedHost, step: RenameMapping) -> Pieces:
+    _need(step.name not in host.mappings, f"{step.name} is there")
+    for names in (host.mappings, host.mapping_keys, host.mapping_sizes):
+        names[step.name] = names.pop(step.old)  # type: ignore[attr-defined, assignment]
+    for below in list(host.mappings):
+        if host.mappings[below] == step.old:
+            host.mappings[below] = step.name
+    yield
+
+
+def _empty_disk(host: SimulatedHost, step: EmptyDisk) -> Pieces:
+    name = step.disk.rsplit("/", 1)[-1]
+    for number in step.parts:
+        block = _unused(host, f"/dev/{name}{number}")
+        host.media.wipe(block)
+        _clear_ends(host, block)
+        yield
+    host.partitions.pop(name, None)
+    host.media.wipe_table(name)
+    host.media.wipe(host.media.disk(name))
+    yield
+
+
+def _replace_vdev(host: SimulatedHost, step: ReplaceVdev) -> Pieces:
+    old, new = host.by_node(step.old), host.by_node(step.new)
+    (pool,) = [known for known in host.present().zpools if known.name == step.name]
+    _need(any(old.name in vdev.devices for vdev in pool.vdevs), f"{old.name} is not in {step.name}")
+    _need(new.size >= old.size and not host.media.signatures(new), f"{new.name} cannot take {old.name}")
+    _carry(host, old, 0, new, 0, old.size)
+    host.media.wipe(new)
+    yield
+    names = {old.name: new.name}
+    vdevs = [
+        (str(vdev.part or ""), names.get(vdev.name, vdev.name), tuple(names.get(name, name) for name in vdev.devices))
+        for vdev in pool.vdevs
+    ]
+    _change_vdevs(host, step.name, vdevs, [new])
+    yield
+
+
 _PERFORMERS: dict[type[Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
     WritePartitionTable: _write_table,
     ClearGaps: _clear_gaps,
@@ -740,6 +911,15 @@ _PERFORMERS: dict[type[Step], Callable[[SimulatedHost, t.Any], Pieces]] = {
     GrowArray: _grow_array,
     StartArray: _start_array,
     StopArray: _stop_array,
+    ReplaceMember: _replace_member,
+    ForgetMember: _forget_member,
+    MoveExtents: _move_extents,
+    LeaveGroup: _leave_group,
+    ReplaceDevice: _replace_device,
+    CopyContents: _copy_contents,
+    RenameMapping: _rename_mapping,
+    EmptyDisk: _empty_disk,
+    ReplaceVdev: _replace_vdev,
     FormatLuks: _format_luks,
     OpenLuks: _open_luks,
     CloseMapping: _close_mapping,
