@@ -38,6 +38,7 @@ def main() -> None:
             "fingerprint": {"type": "str"},
             "wipe": {"type": "list", "elements": "str", "default": []},
             "protect": {"type": "list", "elements": "str", "default": []},
+            "replace": {"type": "dict", "default": {}},
             "lock_timeout": {"type": "int", "default": 0},
             "keep_unlisted": {"type": "bool", "default": True},
             "allow_shrink": {"type": "list", "default": []},
