@@ -75,7 +75,12 @@ def _diff(report: Report, request: Request, steps: tuple[Step, ...]) -> list[Pla
     from .preview import after, picture_of, render
 
     found, _refusals = find_disks(request.layout, report.before, request.wipe)
-    before = picture_of(report.before, [disk.device.name for disk in found])
+    names = [disk.device.name for disk in found]
+    if request.replacing:
+        from .replacing import old_disks
+
+        names += sorted(old_disks(report.before, request.replacing) - set(names))
+    before = picture_of(report.before, names)
     there = render(before)
     will_be = render(after(before, steps))
     listed = "".join(f"{step.says}\n" for step in steps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._facts.present import Present
 from .._storage.units import in_mib
@@ -190,6 +190,12 @@ class ReplaceVdev(_ImportedPoolStep):
     def writes(self) -> Writes:
         """See Step."""
         return Writes((self.new,), zpool=self.name)
+
+    def after(self, picture: Picture) -> Picture:
+        """See Step."""
+        picture = holding(holding(picture, [self.new], labelled(MEMBER, self.name)), [self.old], "")
+        on = {key: tuple(self.new if node == self.old else node for node in piece.on) for key, piece in picture.items()}
+        return {key: replace(piece, on=on[key]) for key, piece in picture.items()}
 
     def run(self, machine: Machine) -> None:
         """Have ZFS replace the device, unless it does so already, and wait until it has."""

@@ -15,6 +15,7 @@ import typing as t
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.emptied import plan_replacing
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import LayoutPlan, plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.preview import after, picture_of, render
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.checks import block_of, check_layout, write_data
@@ -235,6 +236,7 @@ def test_check_mode_tells_all_steps(make: Make) -> None:
     """What follows the moves is told before, and is what the run does then."""
     replaced = Replaced(make)
     first = replaced.plan(replaced.host)
+    drawn = render(after(picture_of(replaced.host.present(), sorted(SIZES)), (*first.steps, *first.later)))
     told = [step.says for step in (*first.steps, *first.later)]
     done = []
     while (plan := replaced.plan(replaced.host)).steps:
@@ -242,6 +244,7 @@ def test_check_mode_tells_all_steps(make: Make) -> None:
             carry_out(replaced.host, step)
             done.append(step.says)
     assert sorted(told) == sorted(done)
+    assert drawn == render(picture_of(replaced.host.present(), sorted(SIZES)))
 
 
 @pytest.mark.parametrize("make", LAYOUTS)
