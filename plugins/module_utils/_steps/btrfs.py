@@ -16,6 +16,7 @@ from .._storage.units import in_mib
 from .filesystem import EMPTY_FOLDER, MOUNT, MOUNTED, UNSHARE, tool_of
 from .machine import MOVING_PATIENCE, Machine, StepFailed
 from .needs import Tool
+from .partitions import WIPEFS
 from .picture import Picture, changed
 from .reach import Reach, whole_devices
 from .step import Step, Writes
@@ -104,7 +105,7 @@ class ReplaceDevice(Step):
 
     def tools(self) -> tuple[Tool, ...]:
         """See Step."""
-        return tool_of("btrfs"), *(() if self.mountpoint else (MOUNT, UNSHARE))
+        return tool_of("btrfs"), WIPEFS, *(() if self.mountpoint else (MOUNT, UNSHARE))
 
     def reaches(self, present: Present) -> Iterator[Reach]:
         """See Step."""
@@ -134,6 +135,9 @@ class ReplaceDevice(Step):
         there = {machine.resolve(device) or device for device in devices}
         if (machine.resolve(self.new) or self.new) not in there or (machine.resolve(self.device) or self.device) in there:
             raise StepFailed(f"the btrfs is on {', '.join(sorted(there)) or 'nothing'} after {self.device} was replaced by {self.new}")
+        # The kernel has cleared the superblocks; udev, which names devices by UUID, learns of it when somebody has written there.
+        machine.change(["wipefs", "--all", "--quiet", self.device])
+        machine.settle()
 
 
 @dataclass(frozen=True)
