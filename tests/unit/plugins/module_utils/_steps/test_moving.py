@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.btrfs import ReplaceDevice
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import CopyContents
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import ForgetMember, ReplaceMember
@@ -160,3 +161,30 @@ def test_a_vdev_is_replaced_once(begun: bool) -> None:
     except StepFailed as error:
         pytest.fail(str(error))
     assert ("zpool replace tank /dev/sda1 /dev/disk/by-id/wwn-1-part1" in machine.commands) is not begun
+
+
+class Btrfs(RecordingMachine):
+    """A shell that says on which devices the Btrfs is in the end."""
+
+    def __init__(self, *devices: str) -> None:
+        super().__init__()
+        self.shown = "".join(f"\tdevid    {number} size 1 used 1 path {device}\n" for number, device in enumerate(devices, 1))
+
+    def change(self, command, *arguments, **options):
+        said = super().change(command, *arguments, **options)
+        return self.shown if command[0] in ("sh", "unshare") else said
+
+
+@pytest.mark.parametrize(("mountpoint", "program"), [("/srv/data", "sh"), (None, "unshare")])
+def test_a_btrfs_leaves_a_device(mountpoint: str | None, program: str) -> None:
+    machine = Btrfs("/dev/sdb2", "/dev/sdc2")
+    ReplaceDevice("/dev/sda2", "/dev/sdc2", mountpoint).run(machine)
+    assert [command.split()[0] for command in machine.commands] == [program, "wipefs"]
+
+
+@pytest.mark.parametrize("devices", [["/dev/sda2"], ["/dev/sda2", "/dev/sdc2"], []])
+def test_a_btrfs_that_has_not_moved_keeps_its_device(devices: list[str]) -> None:
+    machine = Btrfs(*devices)
+    with pytest.raises(StepFailed, match="the btrfs is on"):
+        ReplaceDevice("/dev/sda2", "/dev/sdc2", None).run(machine)
+    assert not any(command.startswith("wipefs") for command in machine.commands)
