@@ -176,7 +176,8 @@ def _plan_table(ground: Ground, found: Found, pair: Pair, fresh: bool) -> bool:
         return False
     if not receiving:
         return False
-    free = is_empty(disk, tree) or is_begun(disk) or is_emptied(disk)
+    deleted = any(name == disk.device.name for name, _start in ground.present.missing)
+    free = not deleted and (is_empty(disk, tree) or is_begun(disk) or is_emptied(disk))
     found.refusals += [] if free else occupied(disk, tree)
     kept = [match.desired for match in here if match.desired.keep_data and match.desired.unfinished not in receiving]
     found.refusals += [f"{part.place}: keeps its data, but is made on {disk.words}; take keep_data away" for part in kept]
