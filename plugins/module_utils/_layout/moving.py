@@ -117,7 +117,7 @@ def counterpart(
 ) -> t.Optional[PartitionMatch]:
     """Return the partition on the new disk for what is on one of the old disk: of its number, or its name, or the only one.
 
-    `shared` says whether a present one has a part of it already, as after a run without `replace`.
+    `shared` says whether a present partition has some of the contents already, as after a run without `replace`.
     """
     taken = {match.desired.device for match in found.receiving}
     here = [match for match in ground.matches.values() if match.disk is pair.new and wanted(match.desired)]

@@ -24,7 +24,7 @@ OPTION = "replace"
 
 @dataclass(frozen=True)
 class Pair:
-    """A disk that is emptied, with no partitions in the layout, and the one that takes what it has.
+    """A disk that is emptied, with no partitions in the layout, and the new one, which takes its contents.
 
     `erased`: wipe names the old one, so that what is left on it in the end may be destroyed.
     """

@@ -135,7 +135,7 @@ class ReplaceDevice(Step):
         there = {machine.resolve(device) or device for device in devices}
         if (machine.resolve(self.new) or self.new) not in there or (machine.resolve(self.device) or self.device) in there:
             raise StepFailed(f"the btrfs is on {', '.join(sorted(there)) or 'nothing'} after {self.device} was replaced by {self.new}")
-        # The kernel has cleared the superblocks; udev, which names devices by UUID, learns of it when somebody has written there.
+        # The kernel has cleared the superblocks; udev, which names devices by UUID, looks again when the device was open for writing.
         machine.change(["wipefs", "--all", "--quiet", self.device])
         machine.settle()
 

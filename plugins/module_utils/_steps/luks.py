@@ -208,7 +208,7 @@ class RenameMapping(_ContainerStep):
         return whole_devices(present, [f"/dev/mapper/{self.old}"], keeps=True)
 
     def writes(self) -> Writes:
-        """See Step. Only the kernel learns of it."""
+        """See Step. The name is in memory alone."""
         return Writes()
 
     def after(self, picture: Picture) -> Picture:

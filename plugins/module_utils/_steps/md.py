@@ -238,9 +238,11 @@ class ReplaceMember(ArrayStep):
         if not self._state(machine, self.new):
             machine.change(["mdadm", "--manage", self.device, "--add", self.new])
             machine.settle()
-        old = self._state(machine, self.old)
-        if old and not old & {"faulty", "want_replacement"} and not self._state(machine, self.new) & {"faulty", "in_sync"}:
-            machine.change(["mdadm", "--manage", self.device, "--replace", self.old, "--with", self.new])
+        old, new = self._state(machine, self.old), self._state(machine, self.new)
+        if old and not old & {"faulty", "want_replacement"} and not new & {"faulty", "in_sync"}:
+            # After a start md has kept which member is the replacement, and not that the old one is to be replaced.
+            by = [] if "replacement" in new else ["--with", self.new]
+            machine.change(["mdadm", "--manage", self.device, "--replace", self.old, *by])
         self._wait(machine)
         self._take_out(machine)
         forget_membership(machine, self.old, self.metadata)
@@ -270,7 +272,7 @@ class ReplaceMember(ArrayStep):
         raise StepFailed(f"md does not go on to copy {self.old} onto {self.new}; see /proc/mdstat")
 
     def _take_out(self, machine: Machine) -> None:
-        """Take the old member out, as soon as md has let go of it."""
+        """Take the old member out, as soon as md has released that."""
         for look in range(_LOOKS):
             if not self._state(machine, self.old):
                 return

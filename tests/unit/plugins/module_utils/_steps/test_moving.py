@@ -20,6 +20,7 @@ from ansible_collections.bareon.allocator.tests.support.host.recording_machine i
 MIB = 1024**2
 MD = "/sys/block/md0/md"
 ADD, REPLACE = "mdadm --manage /dev/md0 --add /dev/sdc1", "mdadm --manage /dev/md0 --replace /dev/sda1 --with /dev/sdc1"
+MARK = "mdadm --manage /dev/md0 --replace /dev/sda1"
 REMOVE, ZERO = "mdadm --manage /dev/md0 --remove /dev/sda1", "mdadm --zero-superblock /dev/sda1"
 
 
@@ -39,6 +40,9 @@ class Md(RecordingMachine):
         elif words == REPLACE:
             assert self.files[new] == "spare"
             self.files.update({old: "in_sync,want_replacement", new: "spare,replacement"})
+        elif words == MARK:
+            assert "replacement" in self.files[new]
+            self.files[old] = "in_sync,want_replacement"
         elif words == "mdadm --wait /dev/md0" and "want_replacement" in self.files[old]:
             self.files.update({old: "faulty", new: "in_sync"})
         elif words == REMOVE:
@@ -61,6 +65,7 @@ class Md(RecordingMachine):
     [
         ("in_sync", "", [ADD, REPLACE, REMOVE, ZERO]),
         ("in_sync", "spare", [REPLACE, REMOVE, ZERO]),
+        ("in_sync", "spare,replacement", [MARK, REMOVE, ZERO]),
         ("in_sync,want_replacement", "spare,replacement", [REMOVE, ZERO]),
         ("faulty", "in_sync", [REMOVE, ZERO]),
         ("", "in_sync", [ZERO]),
