@@ -286,7 +286,7 @@ class ReplaceMember(ArrayStep):
 
 @dataclass(frozen=True)
 class ForgetMember(ArrayStep):
-    """Have a device that was taken out of an array be no member of it any more; the array runs without."""
+    """Have a device that was taken out of an array end its membership; the array runs without."""
 
     device: str
     old: str
