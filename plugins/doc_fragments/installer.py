@@ -8,7 +8,9 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Fragment `installer`; `installer.ignition` has what those of Ignition and Butane take in addition."""
+    """Fragment `installer`; `installer.ignition` has what those of Ignition and Butane take in addition, `installer.image` what
+    those say that make disks and arrays for an image.
+    """
 
     DOCUMENTATION = r"""
 options:
@@ -27,6 +29,15 @@ options:
     description:
       - The hardware, as M(bareon.allocator.disk_facts) returns it. It gives durable names to disks whose name in the plan is none.
     type: dict
+"""
+
+    IMAGE = r"""
+options: {}
+notes:
+  - The image goes to the disk or the array that C(/) lies on. An array that C(/) lies on is a mirror.
+  - No partitions, no volumes and no file systems are made. What the plan has of these is lost, but for ESPs and BIOS boot partitions,
+    which come with the image. M(bareon.allocator.disk_layout) makes the rest once the machine runs.
+  - Disks are named by WWN or by path.
 """
 
     IGNITION = r"""

@@ -14,13 +14,10 @@ author:
   - The bareon.allocator maintainers (@bareon)
 description:
   - Returns where Ironic writes the image, and the arrays (software RAID) that it makes before.
-  - The image goes to the disk or the array that C(/) lies on. An array that C(/) lies on is a mirror.
-  - Ironic makes no partitions, no volumes and no file systems. What the plan has of these is lost, but for ESPs and BIOS boot partitions,
-    which come with the image. M(bareon.allocator.disk_layout) makes the rest once the machine runs.
-  - Disks are named by WWN or by path.
 positional: _input, hardware
 extends_documentation_fragment:
   - bareon.allocator.installer
+  - bareon.allocator.installer.image
 seealso:
   - module: bareon.allocator.disk_plan
 """

@@ -55,6 +55,14 @@ options:
       - The heading of the page.
     type: str
     default: Disk layouts
+  origin:
+    description:
+      - What the page says of where the plans come from, name by name, such as the profile, the versions, the date and the source of
+        the facts. With it a change board can file the page.
+      - The fingerprint of the disks that each plan was made for is shown anyway.
+    type: dict
+    default: {}
+    version_added: 1.1.0
 seealso:
   - plugin: bareon.allocator.plan_to_svg
     plugin_type: filter
@@ -91,13 +99,22 @@ from ..plugin_utils._disk.render.html import FleetHost, fleet_page
 
 
 def plans_to_html(
-    plans: t.Any, hardware: t.Any = None, schema: t.Any = None, profiles: t.Any = None, failures: t.Any = None, title: str = "Disk layouts"
+    plans: t.Any,
+    hardware: t.Any = None,
+    schema: t.Any = None,
+    profiles: t.Any = None,
+    failures: t.Any = None,
+    title: str = "Disk layouts",
+    origin: t.Any = None,
 ) -> str:
     """Return the page of a fleet; AnsibleFilterError when the input is not plans by host."""
     if not isinstance(plans, Mapping):
         raise AnsibleFilterError("plans_to_html needs plans by the name of their host, as `plans` of bareon.allocator.disk_plan")
+    if origin is not None and not isinstance(origin, Mapping):
+        raise AnsibleFilterError("plans_to_html needs in `origin` a mapping of names to words")
     try:
-        return fleet_page(_hosts(*(plain(part or {}) for part in (plans, hardware, schema, profiles, failures))), str(title))
+        hosts = _hosts(*(plain(part or {}) for part in (plans, hardware, schema, profiles, failures)))
+        return fleet_page(hosts, str(title), plain(origin or {}))
     except MISREAD as error:
         raise AnsibleFilterError(f"plans_to_html cannot read the plans: {type(error).__name__}: {error}") from error
 

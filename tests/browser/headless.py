@@ -54,8 +54,10 @@ def in_frame(file: pathlib.Path, width: int, height: int) -> pathlib.Path:
     return frame
 
 
-def measure(script: str, profile: pathlib.Path, page: pathlib.Path, width: int, *flags: str, height: int = 3000) -> t.Any:
-    """Return the `result` that a script leaves in the page, shown at a width of so many pixels."""
+def measure(
+    script: str, profile: pathlib.Path, page: pathlib.Path, width: int, *flags: str, height: int = 3000, budget: int = 2000
+) -> t.Any:
+    """Return the `result` that a script leaves in the page, shown at a width of so many pixels; `budget` is its time in milliseconds."""
     text = re.sub(r"<meta http-equiv[^>]*>", "", page.read_text(encoding="utf-8"))
     probe = page.with_name("probe.html")
     probe.write_text(
@@ -68,7 +70,7 @@ def measure(script: str, profile: pathlib.Path, page: pathlib.Path, width: int, 
         *flags,
         "--allow-file-access-from-files",
         "--window-size=1400,3000",
-        "--virtual-time-budget=2000",
+        f"--virtual-time-budget={budget}",
         "--dump-dom",
         frame.as_uri(),
     )

@@ -37,6 +37,8 @@ from .words import (
 )
 
 Plain = Mapping[str, t.Any]
+_TOGETHER = frozenset({"vg", "raid", "btrfs", "zpool", "lv", "thin_pool", "thin"})
+"""Kinds of spaces that are one thing on all of their disks."""
 TEMPLATES = pathlib.Path(__file__).parents[1] / "templates"
 
 
@@ -111,6 +113,8 @@ class Group:
     left_out: tuple[str, ...] = ()
     idle: tuple[tuple[str, str], ...] = ()
     """What is said of disks that a profile puts nothing on, each with the override that would use them, if there is one."""
+    made_for: tuple[tuple[str, str], ...] = ()
+    """The fingerprint of the disks that each plan was made for, by host."""
     warned: str = ""
     """How many of the hosts are not as planned or have warnings, in words; without a number where all are."""
 
@@ -126,8 +130,8 @@ class Problem:
     short: str = ""
 
 
-def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
-    """Return the HTML page of a fleet."""
+def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts", origin: Plain | None = None) -> str:
+    """Return the HTML page of a fleet; `origin` says in words by what and from what the plans were made."""
     members = sorted(hosts, key=lambda host: _natural(host.name))
     planned = [(host, picture(host.plan, host.hardware, host.schema, host.why)) for host in members if host.plan is not None]
     groups = [_group(number, alike) for number, alike in enumerate(_alike(planned), start=1)]
@@ -135,6 +139,7 @@ def fleet_page(hosts: Iterable[FleetHost], title: str = "Disk layouts") -> str:
     script = templates.get_template("fleet.js.j2").render()
     return templates.get_template("fleet.html.j2").render(
         title=visible(title),
+        origin=[(visible(str(name)), visible(str(value))) for name, value in (origin or {}).items()],
         groups=groups,
         hosts=len(members),
         disks=sum(len(view.disks) for _host, view in planned),
@@ -173,6 +178,11 @@ def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group
         idle=(
             *((visible(idle_words(disks)), visible(f"- {disks.override}" if disks.override else "")) for disks in view.idle),
             *((visible(remark), "") for remark in remarks(view.idle)),
+        ),
+        made_for=tuple(
+            (visible(member.name), visible(str(member.plan["fingerprint"])))
+            for member, _view in alike
+            if member.plan is not None and member.plan.get("fingerprint")
         ),
         warned=_warned(alike),
     )
@@ -254,13 +264,15 @@ def _with_tips_inwards(parts: Sequence[Part], start: float, whole: float) -> tup
 
 def _line(view: HostPicture, space: SpacePicture, painted: Mapping[str, Paint]) -> Line:
     container = view.by_id().get(space.inside or "")
-    where = f"on {space.disks} disks" if space.disks > 1 else ""
+    # What lies on each of several disks by itself has its size there, as the text says it.
+    is_each = space.disks > 1 and space.kind not in _TOGETHER
+    where = f"{'each ' if is_each else ''}on {space.disks} disks" if space.disks > 1 else ""
     share = percent(space.size, container.size) + f" of {container.id}" if container else where
     return Line(
         name=visible(space.id),
         depth=view.depth(space),
         label=visible(label(space)),
-        size=format_mib(space.size),
+        size=format_mib(space.size / space.disks if is_each else space.size),
         share=visible(share),
         mount=visible(space.place),
         filesystem=visible(", ".join(_filesystem_words(space))),

@@ -1,0 +1,86 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""axe-core finds nothing on any page, in light, in dark, and as wide as a phone.
+
+Run with `pytest tests/browser`; needs Debian's packages chromium and npm, which fetches axe-core once.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import tarfile
+
+import pytest
+import yaml
+from ansible_collections.bareon.allocator.plugins.filter.erasures_to_html import erasures_to_html
+from ansible_collections.bareon.allocator.plugins.filter.ledger_to_html import ledger_to_html
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.html import FleetHost, fleet_page
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
+from ansible_collections.bareon.allocator.tests.browser.headless import DARK, LIGHT, PHONE, ROOT, measure
+from ansible_collections.bareon.allocator.tests.browser.test_moves_page import large_plan, moves_page
+
+AXE = "axe-core@4.14.1"
+RULES = """
+const found = [];
+const violations = (await axe.run()).violations;
+for (const one of violations) found.push([one.id, one.nodes.length, one.nodes[0].html.slice(0, 160)]);
+return found;
+"""
+SAMPLES = yaml.safe_load((ROOT / "playbooks" / "files" / "demo.yml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """Return the script of axe-core."""
+    folder = ROOT / ".build" / "axe"
+    archive = folder / "axe-core-4.14.1.tgz"
+    if not archive.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "pack", AXE, "--silent", "--pack-destination", str(folder)], check=True, timeout=120, capture_output=True)
+    with tarfile.open(archive) as opened:
+        script = opened.extractfile("package/axe.min.js")
+        assert script
+        return script.read().decode().replace("</script", "<\\/script")
+
+
+def fleet() -> list[FleetHost]:
+    """Return some planned hosts, one of them without a plan and one not as planned."""
+    sample = yaml.safe_load((ROOT / "playbooks" / "inventory" / "sample.yml").read_text(encoding="utf-8"))["all"]["children"]["sample"][
+        "hosts"
+    ]
+    hosts = [FleetHost("nothing", failure={"msg": "There is no plan."})]
+    for name in ("web-1u", "database", "app-mixed", "bios-old"):
+        profile = yaml.safe_load((PROFILES / f"{sample[name]['bareon_profile']}.yml").read_text(encoding="utf-8"))
+        plan = Planner(profile["schema"]).plan(sample[name]["bareon_known_hardware"])
+        hosts.append(
+            FleetHost(name, {**plan, "warnings": ["A warning."]}, sample[name]["bareon_known_hardware"], profile["schema"], profile["why"])
+        )
+    return hosts
+
+
+def drifted() -> list[FleetHost]:
+    """Return hosts of which one is not as planned, as the page of drift has them."""
+    return [FleetHost(host.name, host.plan, host.hardware, failure={"msg": "the disk is gone"}) for host in fleet() if host.plan]
+
+
+PAGES = {
+    "fleet": lambda: fleet_page(fleet(), "Fleet", {"profile": "general", "date": "2026-01-31"}),
+    "drift": lambda: fleet_page(drifted(), "Not as planned"),
+    "moves": lambda: moves_page({"plan": large_plan()}, "Moves"),
+    "ledger": lambda: ledger_to_html(SAMPLES["ledger"], ["rack*"], "Hall"),
+    "erased": lambda: erasures_to_html(SAMPLES["erased"], "Erased"),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(name: str, axe: str, tmp_path: pathlib.Path) -> None:
+    page = tmp_path / f"{name}.html"
+    page.write_text(PAGES[name](), encoding="utf-8")
+    for width, flag in ((1200, LIGHT), (1200, DARK), (PHONE, LIGHT)):
+        script = f"(async () => {{ {RULES} }})().then((result) => {{ parent.document.title = document.title = JSON.stringify(result); }});"
+        found = measure(f"{axe}\n{script}\nconst result = 'not ended';", tmp_path / "profile", page, width, flag, budget=30000)
+        assert found == [], (name, width, flag)
