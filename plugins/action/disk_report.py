@@ -11,6 +11,8 @@ import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
+from ansible.release import __version__
+
 from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.files import PUBLIC_FILE, replace_file, text_before
@@ -49,9 +51,11 @@ class ActionModule(PlanningAction):
             members = [self._member(host, arguments, task_vars["hostvars"]) for host in arguments["hosts"]]
         finally:
             gc.unfreeze()
-        fleet = planned_fleet(members, self._profiles(members), arguments["overrides"], arguments["eligible"])
+        profiles = self._profiles(members)
+        fleet = planned_fleet(members, profiles, arguments["overrides"], arguments["eligible"])
         path = Path.cwd() / arguments["dest"]
-        changed, shown = self._written(path, fleet_page(fleet, arguments["title"]))
+        origin = {"profiles": ", ".join(sorted(profiles)), "planned with": f"bareon.allocator, ansible-core {__version__}"}
+        changed, shown = self._written(path, fleet_page(fleet, arguments["title"], origin))
         return {"dest": str(path), "changed": changed, **report_counts(members, fleet), **shown}
 
     def _member(self, host: str, arguments: Mapping[str, t.Any], hostvars: t.Any) -> Member:
