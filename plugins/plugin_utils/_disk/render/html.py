@@ -13,7 +13,7 @@ import pathlib
 import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ....module_utils._data.units import format_mib
 from ....module_utils._data.words import visible
@@ -113,7 +113,7 @@ class Group:
     left_out: tuple[str, ...] = ()
     idle: tuple[tuple[str, str], ...] = ()
     """What is said of disks that a profile puts nothing on, each with the override that would use them, if there is one."""
-    made_for: tuple[tuple[str, str], ...] = ()
+    made_for: Mapping[str, str] = field(default_factory=dict)
     """The fingerprint of the disks that each plan was made for, by host."""
     warned: str = ""
     """How many of the hosts are not as planned or have warnings, in words; without a number where all are."""
@@ -179,11 +179,11 @@ def _group(number: int, alike: Sequence[tuple[FleetHost, HostPicture]]) -> Group
             *((visible(idle_words(disks)), visible(f"- {disks.override}" if disks.override else "")) for disks in view.idle),
             *((visible(remark), "") for remark in remarks(view.idle)),
         ),
-        made_for=tuple(
-            (visible(member.name), visible(str(member.plan["fingerprint"])))
+        made_for={
+            visible(member.name): visible(str(member.plan["fingerprint"]))
             for member, _view in alike
             if member.plan is not None and member.plan.get("fingerprint")
-        ),
+        },
         warned=_warned(alike),
     )
 
