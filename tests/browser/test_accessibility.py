@@ -17,11 +17,12 @@ import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.filter.erasures_to_html import erasures_to_html
 from ansible_collections.bareon.allocator.plugins.filter.ledger_to_html import ledger_to_html
+from ansible_collections.bareon.allocator.plugins.filter.moves_to_html import moves_to_html
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.render.html import FleetHost, fleet_page
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES
 from ansible_collections.bareon.allocator.tests.browser.headless import DARK, LIGHT, PHONE, ROOT, measure
-from ansible_collections.bareon.allocator.tests.browser.test_moves_page import large_plan, moves_page
+from ansible_collections.bareon.allocator.tests.support.fuzz.targets import act
 
 AXE = "axe-core@4.14.1"
 RULES = """
@@ -67,19 +68,27 @@ def drifted() -> list[FleetHost]:
     return [FleetHost(host.name, host.plan, host.hardware, failure={"msg": "the disk is gone"}) for host in fleet() if host.plan]
 
 
+def moves(folder: pathlib.Path) -> str:
+    """Return the page of the moves that balance three nodes."""
+    nodes = [{"name": f"node{at}", "total_memory": "64 GiB", "total_disk": "2 TiB", "total_cpus": 16} for at in range(3)]
+    size = {"memory": "8 GiB", "disk": "50 GiB", "vcpus": 2, "disk_template": "drbd", "primary": "node0", "secondary": "node1"}
+    cluster = {"nodes": nodes, "instances": [{"name": f"web{at}", **size} for at in range(4)]}
+    return moves_to_html(act("group_balance", folder, check=False)({"cluster": cluster}), title="Moves")
+
+
 PAGES = {
-    "fleet": lambda: fleet_page(fleet(), "Fleet", {"profile": "general", "date": "2026-01-31"}),
-    "drift": lambda: fleet_page(drifted(), "Not as planned"),
-    "moves": lambda: moves_page({"plan": large_plan()}, "Moves"),
-    "ledger": lambda: ledger_to_html(SAMPLES["ledger"], ["rack*"], "Hall"),
-    "erased": lambda: erasures_to_html(SAMPLES["erased"], "Erased"),
+    "fleet": lambda _folder: fleet_page(fleet(), "Fleet", {"profile": "general", "date": "2026-01-31"}),
+    "drift": lambda _folder: fleet_page(drifted(), "Not as planned"),
+    "moves": moves,
+    "ledger": lambda _folder: ledger_to_html(SAMPLES["ledger"], ["rack*"], "Hall"),
+    "erased": lambda _folder: erasures_to_html(SAMPLES["erased"], "Erased"),
 }
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing(name: str, axe: str, tmp_path: pathlib.Path) -> None:
     page = tmp_path / f"{name}.html"
-    page.write_text(PAGES[name](), encoding="utf-8")
+    page.write_text(PAGES[name](tmp_path), encoding="utf-8")
     for width, flag in ((1200, LIGHT), (1200, DARK), (PHONE, LIGHT)):
         script = f"(async () => {{ {RULES} }})().then((result) => {{ parent.document.title = document.title = JSON.stringify(result); }});"
         found = measure(f"{axe}\n{script}\nconst result = 'not ended';", tmp_path / "profile", page, width, flag, budget=30000)
