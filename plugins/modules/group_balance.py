@@ -632,7 +632,7 @@ notes:
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
-  sample: {"local_disks": 1}
+  sample: {"order": 7, "redundancy": 4}
   returned: success
 summary:
   description: The groups, the choices and the moves as tables to read.

@@ -299,7 +299,7 @@ resumed:
 plan:
   description: The moves, as RV(bareon.allocator.group_balance#module:plan). There are none if nothing has to be done.
   type: dict
-  sample: {"score_before": 269.353729760533, "score_after": 269.353729760533, "moves": []}
+  sample: {"score_before": 269.35, "score_after": 198.5, "moves": []}
   returned: success
 next:
   description: When the first waiting group is due, if that is known.
@@ -315,7 +315,7 @@ notes:
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
-  sample: {"local_disks": 1}
+  sample: {"order": 7, "redundancy": 4}
   returned: success
 summary:
   description: What is done for each group, and the moves, as text.

@@ -92,7 +92,7 @@ lacking:
 plan:
   description: The moves, their order and stages, as RV(bareon.allocator.group_balance#module:plan).
   type: dict
-  sample: {"score_before": 269.353729760533, "score_after": 269.353729760533, "moves": []}
+  sample: {"score_before": 269.35, "score_after": 198.5, "moves": []}
   returned: success
 commands_before:
   description: Commands that bring standby nodes back, to run before RV(plan).
@@ -115,7 +115,7 @@ notes:
 left_out:
   description: How many instances are left out by each reason, such as V(rule), V(ha), V(local_disks), V(unreachable) or V(auto_balance).
   type: dict
-  sample: {"local_disks": 1}
+  sample: {"order": 7, "redundancy": 4}
   returned: success
 summary:
   description: The nodes to switch off or on, and the moves, as a table to read.
