@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plan a fleet and write the page of it: the variables of hosts to one call of plugin_utils._disk, and a page to a file."""
+"""Plan a fleet and write its page: the variables of hosts to one call of plugin_utils._disk, and a page to a file."""
 
 from __future__ import annotations
 

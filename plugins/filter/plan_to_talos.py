@@ -13,9 +13,9 @@ version_added: 1.1.0
 author:
   - The bareon.allocator maintainers (@bareon)
 description:
-  - Returns the disk to install on, the volume C(EPHEMERAL), and a volume for each further partition, for Talos 1.13 and later.
-  - The disk to install on is the one that C(/) lies on. Talos brings the system itself, and its own partitions take the place of C(/),
-    C(/boot) and the ESP; what they leave of it is C(EPHEMERAL), unless the plan has C(/var).
+  - Returns the disk to install on, the volume C(EPHEMERAL), and a volume for each further partition, for Talos 1.13.
+  - The disk to install on is that of C(/). Talos brings the system itself, and its own partitions take the place of C(/),
+    C(/boot) and the ESP; the rest of the disk is C(EPHEMERAL), unless the plan has C(/var).
   - File systems of the plan are C(UserVolumeConfig), mounted below C(/var/mnt); swap is C(SwapVolumeConfig), and partitions with nothing on
     them are C(RawVolumeConfig). Talos makes no md arrays, no LVM and no ZFS pools of a plan.
 positional: _input, hardware

@@ -74,7 +74,7 @@ TARGET = Target("Talos", write)
 
 
 def _installed(layout: Layout, losses: Losses) -> DesiredDisk | None:
-    """Return the disk of the system: the one that `/` lies on."""
+    """Return the disk of the system, on which `/` lies."""
     root = next((filesystem for filesystem in layout.filesystems if _ROOT in (mount.path for mount in filesystem.mounts)), None)
     if root is None:
         losses.note("nothing is mounted at /, so no disk to install on is written")

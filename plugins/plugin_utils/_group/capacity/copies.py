@@ -100,11 +100,6 @@ def look_at(room: ClusterState, instance: Instance, groups: Sequence[int], optio
     return Look(False, _failures(sized, found))
 
 
-def accepted(room: ClusterState, instance: Instance, groups: Sequence[int]) -> bool:
-    """Return whether the policies of all groups take a size."""
-    return all(here.refused is None for here in _group_rooms(_sized(room, instance), groups))
-
-
 def _sized(room: ClusterState, instance: Instance) -> ClusterState:
     """Return a state with an instance of other sizes at position 0, which shares all else."""
     sizes = collect_facts(Cluster((), (), ()), (instance,)).instances

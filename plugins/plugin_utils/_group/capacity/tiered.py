@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..cluster.model import Cluster, Instance, Policy, Spec
 from ..cluster.state import ClusterState
-from .copies import Attempt, CopyOptions, Look, accepted, look_at, resized, room_for
+from .copies import Attempt, CopyOptions, Look, look_at, resized, room_for
 from .count import MOST_COPIES, Count, fill, scorer_for, without_stranding
 from .stranding import Copy
 
@@ -52,9 +51,9 @@ def count_tiers(cluster: Cluster, instances: Sequence[Instance], groups: Sequenc
 
 @dataclass(frozen=True)
 class _Run:
-    """Sizes of which none fits, each with less of the same than the one before. `plain`: all are taken by every policy."""
+    """The last of sizes of which none fits, each with less of the same than the one before; `plain` as _Looks says."""
 
-    sizes: tuple[Instance, ...]
+    last: Instance
     plain: bool
 
 
@@ -77,27 +76,33 @@ class _Looks:
         return self._known[size]
 
     def is_plain(self, size: Instance) -> bool:
-        """Return whether every group takes the size by its policy, which has one interval: then room alone decides."""
-        return all(len(policy.intervals) == 1 for policy in self._policies) and accepted(self._room, size, self._groups)
+        """Return whether less of a resource makes no policy refuse what it took before: the less is asked, the more places fit."""
+        return all(len(policy.intervals) == 1 and _is_above(size, policy.intervals[0].minimum) for policy in self._policies)
+
+
+def _is_above(size: Instance, least: Spec) -> bool:
+    disks = all(disk.size >= least.disk_size and (disk.spindles or least.spindle_use) >= least.spindle_use for disk in size.disks)
+    return disks and size.memory >= least.memory and size.vcpus >= least.cpus
 
 
 def _next_size(looks: _Looks) -> Instance | None:
     """Return the next smaller size of which a copy fits."""
     size, mode = looks.size, _ranked(looks.at(looks.size))[0]
-    runs = [_Run((size,), looks.is_plain(size))]
+    runs = [_Run(size, looks.is_plain(size))]
     while (smaller := shrunk(size, mode, looks.least)) is not None:
         if looks.at(smaller).fits:
             return smaller
         runs.append(_alike(looks, smaller, mode))
-        size = runs[-1].sizes[-1]
+        size = runs[-1].last
         mode = _ranked(looks.at(size))[0]
     tried = False
     for run in reversed(runs):
         # What no single resource cures at a size, it does not cure at a larger one.
-        for size in () if tried and run.plain else run.sizes[-1:] if run.plain else reversed(run.sizes):
-            enough = next(filter(None, (_enough(looks, size, mode) for mode in _ranked(looks.at(size)))), None)
-            if enough is not None:
-                return enough
+        if tried and run.plain:
+            continue
+        enough = next(filter(None, (_enough(looks, run.last, mode) for mode in _ranked(looks.at(run.last)))), None)
+        if enough is not None:
+            return enough
         tried = tried or run.plain
     return None
 
@@ -107,27 +112,25 @@ def _alike(looks: _Looks, size: Instance, mode: str) -> _Run:
 
     The further a resource is taken back, the fewer places lack it, so that doubling and halving find where that ends.
     """
-    sizes = [size]
     if not looks.is_plain(size):
-        return _Run((size,), plain=False)
-    rest = _shrinking(size, mode, looks.least)
+        return _Run(size, plain=False)
 
-    def alike(position: int) -> bool:
-        sizes.extend(itertools.islice(rest, max(0, position + 1 - len(sizes))))
-        if position >= len(sizes) or not looks.is_plain(sizes[position]):
+    def alike(units: int) -> bool:
+        smaller = shrunk(size, mode, looks.least, units)
+        if smaller is None or not looks.is_plain(smaller):
             return False
-        found = looks.at(sizes[position])
+        found = looks.at(smaller)
         return not found.fits and _ranked(found)[0] == mode
 
     if not alike(0):
-        return _Run((size,), plain=True)
+        return _Run(size, plain=True)
     low, high = 0, 1
     while alike(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if alike(middle) else (low, middle)
-    return _Run(tuple(sizes[: low + 1]), plain=True)
+    return _Run(shrunk(size, mode, looks.least, low) or size, plain=True)
 
 
 def _ranked(look: Look) -> list[str]:
@@ -145,17 +148,23 @@ def _enough(looks: _Looks, size: Instance, mode: str) -> Instance | None:
     """
     if not _is_short(looks.at(size), mode):
         return None
-    sizes = list(_shrinking(size, mode, looks.least))
 
-    def turned(position: int) -> bool:
-        found = looks.at(sizes[position])
-        return found.fits or not _is_short(found, mode)
+    def less(units: int) -> Look | None:
+        smaller = shrunk(size, mode, looks.least, units)
+        return None if smaller is None else looks.at(smaller)
 
-    low, high = -1, len(sizes)
+    def turned(units: int) -> bool:
+        found = less(units)
+        return found is None or found.fits or not _is_short(found, mode)
+
+    low, high = 0, 1
+    while not turned(high):
+        low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if turned(middle) else (middle, high)
-    return sizes[high] if high < len(sizes) and looks.at(sizes[high]).fits else None
+    found = less(high)
+    return shrunk(size, mode, looks.least, high) if found is not None and found.fits else None
 
 
 def _is_short(look: Look, mode: str) -> bool:
@@ -175,33 +184,24 @@ def least_size(policies: Iterable[Policy]) -> Spec:
     )
 
 
-def _shrinking(size: Instance, mode: str, least: Spec) -> Iterator[Instance]:
-    smaller = shrunk(size, mode, least)
-    while smaller is not None:
-        yield smaller
-        smaller = shrunk(smaller, mode, least)
-
-
-def shrunk(instance: Instance, mode: str, least: Spec) -> Instance | None:
-    """Return an instance with one unit less of what a fail mode is about, or None when less than the least would be left."""
+def shrunk(instance: Instance, mode: str, least: Spec, units: int = 1) -> Instance | None:
+    """Return an instance with `units` less of what a fail mode is about, or None when less than the least would be left."""
     if mode == "FailMem":
-        memory = instance.memory - UNIT_MEMORY
+        memory = instance.memory - units * UNIT_MEMORY
         return dataclasses.replace(instance, memory=memory) if memory >= least.memory else None
     if mode == "FailCPU":
-        vcpus = instance.vcpus - UNIT_CPU
+        vcpus = instance.vcpus - units * UNIT_CPU
         return dataclasses.replace(instance, vcpus=vcpus) if vcpus >= least.cpus else None
     if mode == "FailDisk":
-        disks = tuple(dataclasses.replace(disk, size=disk.size - UNIT_DISK) for disk in instance.disks)
+        disks = tuple(dataclasses.replace(disk, size=disk.size - units * UNIT_DISK) for disk in instance.disks)
         if not disks or any(disk.size < least.disk_size for disk in disks):
             return None
-        return dataclasses.replace(instance, disk=instance.disk - UNIT_DISK * len(disks), disks=disks)
-    if mode == "FailSpindles":
-        return _fewer_spindles(instance)
-    return None
+        return dataclasses.replace(instance, disk=instance.disk - units * UNIT_DISK * len(disks), disks=disks)
+    return _fewer_spindles(instance, units * UNIT_SPINDLE) if mode == "FailSpindles" else None
 
 
-def _fewer_spindles(instance: Instance) -> Instance | None:
-    if len(instance.disks) != 1 or instance.disks[0].spindles is None or instance.disks[0].spindles - UNIT_SPINDLE < UNIT_SPINDLE:
+def _fewer_spindles(instance: Instance, fewer: int) -> Instance | None:
+    if len(instance.disks) != 1 or instance.disks[0].spindles is None or instance.disks[0].spindles - fewer < UNIT_SPINDLE:
         return None
-    disk = dataclasses.replace(instance.disks[0], spindles=instance.disks[0].spindles - UNIT_SPINDLE)
+    disk = dataclasses.replace(instance.disks[0], spindles=instance.disks[0].spindles - fewer)
     return dataclasses.replace(instance, disks=(disk,))

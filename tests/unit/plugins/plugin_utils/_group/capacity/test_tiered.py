@@ -47,6 +47,17 @@ def test_nothing_fits_where_two_resources_are_short_at_every_place(bench):
     assert tiers(bench, [node(bench, name, 50, 100) for name in "ab"]) == []
 
 
+def test_a_size_far_beyond_every_policy_takes_few_looks(bench, monkeypatch):
+    """A petabyte is four million units of disk more than the policy allows."""
+    looks = []
+    monkeypatch.setattr(tiered, "look_at", lambda room, size, *more: looks.append(size) or look_at(room, size, *more))
+    spec = {"memory": "4 TiB", "disk": "1 PiB", "vcpus": 4000, "disk_template": "plain"}
+    cluster = clustered(bench, [node(bench, name, 1000, 1100) for name in "ab"])
+    found = run_capacity(Loaded(cluster, {}), {"spec": spec, "tiered": True, "score": "htools"})
+    assert [(tier["spec"]["memory"], tier["spec"]["disk"], tier["count"]) for tier in found["tiers"]] == [(640, 1024, 2)]
+    assert len(looks) < 500
+
+
 @pytest.mark.parametrize("gib", [4, 32, 128])
 def test_tiers_end_at_the_least_that_the_policy_allows(bench, gib, monkeypatch):
     """A least size near the largest: two nodes, one with room for two of them, and looks that do not grow with the sizes."""
