@@ -145,9 +145,19 @@ def _too_little_room(
     for volume, place in zip(targets, places):
         device = ground.present.tree.by_node(place.node) if place.there else None
         joined = here.get(device.name) if device is not None else None
-        room += joined.free // extent if joined is not None else extents_of(ground.layout, volume, extent)
+        if joined is None:
+            room += extents_of(ground.layout, volume, extent)
+            continue
+        moving = min(_hidden(known, joined, extent), sum(_hidden(known, source, extent) for source in sources))
+        room += joined.free // extent + moving
     if used > room:
         yield (
             f"replace: the volume group {known.name} has {used} extents of {in_mib(extent)} to be moved, but "
             f"{', '.join(each.device for each in targets)} room for {room}: {in_mib((used - room) * extent)} too few"
         )
+
+
+def _hidden(known: VolumeGroup, volume: PhysicalVolume, extent: int) -> int:
+    """Return the extents of a physical volume that no visible logical volume has: pvmove has those of a move that was cut off, on both."""
+    seen = sum(each.extents.get(volume.device or "", 0) for each in known.volumes)
+    return max(0, (volume.size - volume.free) // extent - seen)

@@ -151,7 +151,8 @@ def _is_shared(present: Present, device: Device, pair: Pair) -> bool:
         if each.kind.startswith(ARRAYS) and any(old in present.disks_below(parent) for parent in each.parents):
             return True
         volume = present.physical_on(each.name)
-        others = [other.device for other in present.physical if volume is not None and other.group_uuid == volume.group_uuid is not None]
+        group = None if volume is None else volume.group_uuid
+        others = [other.device for other in present.physical if group is not None and other.group_uuid == group]
         if any(other is not None and old in present.disks_below(other) for other in others):
             return True
         if (

@@ -242,7 +242,10 @@ class ReplaceMember(ArrayStep):
         if old and not old & {"faulty", "want_replacement"} and not new & {"faulty", "in_sync"}:
             # After a start md has kept which member is the replacement, and not that the old one is to be replaced.
             by = [] if "replacement" in new else ["--with", self.new]
-            machine.change(["mdadm", "--manage", self.device, "--replace", self.old, *by])
+            # Once the old one is marked, md may take the new one, a spare, by itself before mdadm can name it; then mdadm fails with 1.
+            machine.change(["mdadm", "--manage", self.device, "--replace", self.old, *by], accepted=(0, 1))
+            if not self._state(machine, self.old) & {"faulty", "want_replacement"} and "in_sync" not in self._state(machine, self.new):
+                raise StepFailed(f"md does not begin to replace {self.old} in {self.device}; see /proc/mdstat and the kernel's log")
         self._wait(machine)
         self._take_out(machine)
         forget_membership(machine, self.old, self.metadata)

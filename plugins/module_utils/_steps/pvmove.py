@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 
 from .._facts.present import Present
 from .lvm import GroupStep, members_of, report
-from .machine import MOVING_PATIENCE, Machine, StepFailed
-from .needs import DEVICE_MAPPER, Ability
+from .machine import MOVING_PATIENCE, CommandFailed, Machine, StepFailed
+from .needs import DEVICE_MAPPER, Ability, Tool
+from .partitions import WIPEFS
 from .picture import Picture, holding
 from .reach import Reach, whole_devices
+from .signatures import ClearSignatures
 from .step import Writes
 
 
@@ -59,6 +61,10 @@ class LeaveGroup(GroupStep):
 
     words: t.ClassVar[str] = "take {device} out of the volume group {group}, and make it no physical volume any more"
 
+    def tools(self) -> tuple[Tool, ...]:
+        """See Step."""
+        return (*super().tools(), WIPEFS)
+
     def reaches(self, present: Present) -> Iterator[Reach]:
         """See Step."""
         return whole_devices(present, [self.device], keeps=True)
@@ -82,7 +88,11 @@ class LeaveGroup(GroupStep):
             raise StepFailed(f"{self.device} is in the volume group {rows[0]['vg_name']} instead of {self.group}")
         if rows:
             machine.change(["vgreduce", "--yes", "--quiet", self.group, self.device])
-        machine.change(["pvremove", "--yes", "--quiet", self.device])
+        try:
+            machine.change(["pvremove", "--yes", "--quiet", self.device])
+        except CommandFailed:
+            # A cut can leave half-written metadata, which pvremove does not touch. No group has the device, and nothing may hold it open.
+            ClearSignatures((self.device,)).run(machine)
         machine.settle()
 
 

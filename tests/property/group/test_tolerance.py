@@ -34,8 +34,9 @@ EXAMPLES = settings(max_examples=examples(40), deadline=None)
 tolerances = st.sampled_from([{"nodes": 1}, {"nodes": 2}, {"percent": 45}, {"percent": 60}, {"domain": "rack:"}])
 
 
-def cluster(guests, drained=(), tags=NODES):
+def cluster(guests, drained=(), tags=None):
     """`guests` are (GiB, primary, secondary or None); `tags` are those of the nodes."""
+    tags = tags or NODES
     nodes = [
         {
             "name": name,
@@ -56,8 +57,9 @@ def cluster(guests, drained=(), tags=NODES):
     return {"nodes": nodes, "instances": instances}
 
 
-def failing_sets(tolerate, up, tags=NODES):
+def failing_sets(tolerate, up, tags=None):
     """Return all sets of nodes that may fail at once, by the definition alone."""
+    tags = tags or NODES
     every = [set(names) for size in range(2, len(up) + 1) for names in itertools.combinations(up, size)]
     if "domain" in tolerate:
         return [names for names in every if names == {name for name in up if tags[name] == tags[min(names)]}]

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import typing as t
 import uuid
@@ -72,8 +71,8 @@ def _on_disk(hardware: Hardware, schema: Schema, pieces: Sequence[Piece], seed: 
     there = {piece.start: _facts_at(disk, piece.start) for piece in pieces if piece.start is not None}
     # The number of every partition: those that are kept keep theirs, the others (0) get the next that is free.
     kept = [int(there[piece.start].get("number") or 0) if piece.start is not None else 0 for piece in pieces]
-    free = itertools.filterfalse(set(kept).__contains__, itertools.count(1))
-    numbers = [number or next(free) for number in kept]
+    free = iter([number for number in range(1, 2 * len(kept) + 1) if number not in kept])
+    numbers = [number or next(free, 0) for number in kept]
     copies: dict[int, int] = {}
     cursor = gpt.HEAD
     for piece, number in zip(pieces, numbers):

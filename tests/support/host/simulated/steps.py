@@ -755,7 +755,7 @@ def _replace_member(host: SimulatedHost, step: ReplaceMember) -> Pieces:
     """Replace a member as md does: the new one is a spare first, then a copy, and only then the old one is none."""
     array = host.by_node(step.device)
     there = {block.node: (block, raid) for block, raid in host.members(host.blocks(), array.uuid)}
-    known = next(iter(there.values()))[1]
+    _block, known = list(there.values())[0]
     _need(known.level != "raid0", "there is no other copy")
     _need(len({raid.role for _block, raid in there.values() if raid.role < raid.members}) == known.members, f"{step.device} lacks a member")
     if step.new not in there:

@@ -32,21 +32,23 @@ class HostVars(dict):
         return {"inventory_hostname": host, **self[host]}
 
 
-def report(folder: Path, hosts: dict[str, dict[str, t.Any]], /, *, check: bool = False, **options: t.Any) -> tuple[dict[str, t.Any], str]:
+def report(
+    folder: Path, variables: dict[str, dict[str, t.Any]], /, *, check: bool = False, **options: t.Any
+) -> tuple[dict[str, t.Any], str]:
     """Return the result for some hosts, and the page."""
     task, loader = Task(), DataLoader()
     task.action, task.check_mode = "bareon.allocator.disk_report", check
     page = folder / "page.html"
-    task.args = {"hosts": list(hosts), "dest": str(page), **options}
+    task.args = {"hosts": list(variables), "dest": str(page), **options}
     loader.set_basedir(str(folder))
     context = PlayContext()
     action = ActionModule(task, local.Connection(context), context, loader, Templar(loader=loader, variables={}), None)
-    result = action.run(task_vars={"inventory_hostname": "a", "hostvars": HostVars(hosts)})
+    result = action.run(task_vars={"inventory_hostname": "a", "hostvars": HostVars(variables)})
     return result, page.read_text(encoding="utf-8") if page.exists() else ""
 
 
-def written(hardware: t.Any = HARDWARE, **variables: t.Any) -> dict[str, t.Any]:
-    return {"bareon_known_hardware": hardware, **variables}
+def written(hardware: t.Any = None, **variables: t.Any) -> dict[str, t.Any]:
+    return {"bareon_known_hardware": HARDWARE if hardware is None else hardware, **variables}
 
 
 def counts(result: dict[str, t.Any]) -> tuple[int, int, int]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import shutil
 import stat
@@ -36,8 +37,9 @@ def sent(header: bytes) -> str:
 class Host:
     """A host that answers; `censored` is whether the connection was to keep its answer out of logs, for each part."""
 
-    def __init__(self, headers: t.Any = None, begin: Plain = BEGIN) -> None:
-        self.answers = {"begin": begin, "copy": {"changed": False, "headers": {"data": sent(HEADER)} if headers is None else headers}}
+    def __init__(self, headers: t.Any = None, begin: Plain | None = None) -> None:
+        copied = {"data": sent(HEADER)} if headers is None else headers
+        self.answers = {"begin": begin or BEGIN, "copy": {"changed": False, "headers": copied}}
         self.censored: dict[str, bool] = {}
 
     def __call__(self, action: t.Any, **how: t.Any) -> Plain:
@@ -68,7 +70,7 @@ def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
         found = object.__new__(ActionModule)
         found._discovered_interpreter_key, found._task, found._play_context = None, task, PlayContext()
         monkeypatch.setattr(ActionModule.__mro__[1], "run", lambda self, tmp=None, task_vars=None: {})
-        monkeypatch.setattr(ActionModule, "_execute_module", lambda self, **how: host(self, **how))
+        monkeypatch.setattr(ActionModule, "_execute_module", functools.partialmethod(host))
         result = found.run(task_vars={"inventory_hostname": name})
         assert found._play_context.no_log is False
         return result

@@ -110,9 +110,10 @@ def _disks(root: Element) -> Iterator[DomainDisk]:
     """Yield the disks, and the drives with something in them."""
     for disk in root.iterfind("devices/disk"):
         source, target = disk.find("source"), disk.find("target")
-        if source is None or not set(source.keys()) & {"file", "dev", "volume", "name", "dir"}:
+        paths = [] if source is None else [source.get(key) for key in ("file", "dev", "volume", "name", "dir")]
+        path = next((path for path in paths if path is not None), None)
+        if source is None or path is None:
             continue
-        path = next(source.get(key, "") for key in ("file", "dev", "volume", "name", "dir") if source.get(key) is not None)
         yield DomainDisk(
             name="" if target is None else target.get("dev", ""),
             path=path,

@@ -31,7 +31,7 @@ def read_markup(text: str, root: str, place: str, mistakes: Mistakes) -> Element
     builder = TreeBuilder()
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
-    parser.StartElementHandler = lambda name, attributes: builder.start(name, attributes)
+    parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = _refuse

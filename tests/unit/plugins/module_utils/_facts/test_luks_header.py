@@ -22,8 +22,12 @@ METADATA = {
 FOUND = Luks(2, "aes-xts-plain64", 2, 16777216)
 
 
-def copy(place: int, metadata: object = METADATA, change: int = 1, algorithm: bytes = b"sha256", size: int = SIZE) -> bytes:
-    text = (metadata if isinstance(metadata, str) else json.dumps(metadata)).encode().ljust(SIZE - 4096, b"\0")
+def copy(place: int, metadata: object = None, change: int = 1, algorithm: bytes = b"sha256", size: int = SIZE) -> bytes:
+    text = (
+        (metadata if isinstance(metadata, str) else json.dumps(METADATA if metadata is None else metadata))
+        .encode()
+        .ljust(SIZE - 4096, b"\0")
+    )
     magic = b"SKUL\xba\xbe" if place else b"LUKS\xba\xbe"
     head = struct.pack(">6sHQQ48s32s64s40s48sQ184s64s", magic, 2, size, change, b"", algorithm, b"", b"", b"", place, b"", b"")
     head = head.ljust(4096, b"\0")

@@ -97,11 +97,12 @@ def made_by_maas(answer: Plain, disks: Plain, *, by_bios: bool) -> dict[str, int
     return sizes
 
 
-def written(schema: list[Plain], facts: Plain = ONE, *, lossy: bool = False) -> Written:
+def written(schema: list[Plain], facts: Plain | None = None, *, lossy: bool = False) -> Written:
+    facts = facts or ONE
     return write_plan(maas.TARGET, make_plan(schema, facts), facts, lossy=lossy, known=facts)
 
 
-def refused(schema: list[Plain], facts: Plain = ONE, *, lossy: bool = False) -> set[str]:
+def refused(schema: list[Plain], facts: Plain | None = None, *, lossy: bool = False) -> set[str]:
     with pytest.raises(InputError) as error:
         written(schema, facts, lossy=lossy)
     return {mistake.place for mistake in error.value.mistakes}
@@ -189,7 +190,7 @@ def test_an_array_has_its_members_and_spares_by_name() -> None:
 
 def test_sizes_are_read_to_the_byte() -> None:
     draw = random.Random(1)
-    for size in [1, 10**6, 2**40, *(draw.randrange(1, 2 ** draw.randrange(2, 50)) for _ in range(5000))]:
+    for size in [1, 10**6, 2**40, *(draw.randrange(1, 2 ** draw.randrange(2, 50)) for _draw in range(5000))]:
         assert size_of(maas.as_text(size)) == size
 
 

@@ -31,13 +31,13 @@ ON_MIRRORS = ("ceph-osd-nvme", "file-server", "software-raid-boot")
 TPM = {"unlock": [{"method": "tpm2", "pcrs": [7, 11]}]}
 
 
-def written(schema: list[Plain], facts: Plain = TWO, *, lossy: bool = False, passphrase: str | None = None) -> Written:
-    made = write_plan(talos.TARGET, make_plan(schema, facts), None, lossy=lossy, passphrase=passphrase)
+def written(schema: list[Plain], facts: Plain | None = None, *, lossy: bool = False, passphrase: str | None = None) -> Written:
+    made = write_plan(talos.TARGET, make_plan(schema, facts or TWO), None, lossy=lossy, passphrase=passphrase)
     check(made.value)
     return made
 
 
-def refused(schema: list[Plain], facts: Plain = TWO, *, lossy: bool = False) -> set[str]:
+def refused(schema: list[Plain], facts: Plain | None = None, *, lossy: bool = False) -> set[str]:
     with pytest.raises(InputError) as error:
         written(schema, facts, lossy=lossy)
     return {mistake.place for mistake in error.value.mistakes}
@@ -100,19 +100,19 @@ def test_var_is_ephemeral_and_swap_and_bare_partitions_have_kinds_of_their_own()
     ]
     with pytest.raises(InputError, match="var: Talos mounts it with .* not with noatime"):
         written([schema[0], {**schema[1], "mount_options": "noatime"}], ONE)
-    (*_, data) = written([ROOT, {**DATA, "mount_options": "noatime"}]).value
+    (*_others, data) = written([ROOT, {**DATA, "mount_options": "noatime"}]).value
     assert data["mount"] == {"disableAccessTime": True}
     assert not [warning for warning in made.warnings if "nosuid" in warning]
 
 
 def test_luks_is_opened_by_a_passphrase_or_by_a_tpm() -> None:
     closed = {**DATA, "encrypt": True}
-    (*_, by_both) = written([ROOT, {**closed, **TPM}], passphrase="words").value
+    (*_others, by_both) = written([ROOT, {**closed, **TPM}], passphrase="words").value
     assert by_both["encryption"] == {
         "provider": "luks2",
         "keys": [{"slot": 0, "tpm": {"options": {"pcrs": [7, 11]}}}, {"slot": 1, "static": {"passphrase": "words"}}],
     }
-    (*_, sealed) = written([ROOT, {**closed, **TPM}]).value
+    (*_others, sealed) = written([ROOT, {**closed, **TPM}]).value
     assert len(sealed["encryption"]["keys"]) == 1
     assert refused([ROOT, closed], lossy=True) == {"data"}
     tang = {"unlock": [{"method": "tang", "url": "http://t", "thumbprint": "a" * 43}]}
