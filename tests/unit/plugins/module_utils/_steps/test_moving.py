@@ -11,9 +11,10 @@ import json
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.btrfs import ReplaceDevice
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import CopyContents
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import CommandFailed, LocalMachine, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import ForgetMember, ReplaceMember
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.pvmove import LeaveGroup, MoveExtents
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.zfs import ReplaceVdev
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
@@ -77,6 +78,32 @@ def test_a_member_is_replaced_from_where_it_was(old: str, new: str, commands: li
     assert [command for command in machine.commands if "--wait" not in command] == commands
 
 
+def test_md_may_take_the_new_member_before_mdadm_names_it() -> None:
+    """A spare of the array becomes the replacement as soon as the old member is marked; mdadm then finds its slot busy."""
+
+    class Busy(Md):
+        def change(self, command, *arguments, **options):
+            said = super().change(command, *arguments, **options)
+            if " ".join(command) == REPLACE and 1 not in options["accepted"]:
+                raise CommandFailed(command, 1, "Device or resource busy")
+            return said
+
+    machine = Busy("in_sync", "spare")
+    ReplaceMember("/dev/md0", "md0", "/dev/sda1", "/dev/sdc1").run(machine)
+    assert machine.commands[-2:] == [REMOVE, ZERO]
+
+
+def test_a_member_that_md_does_not_begin_to_replace_stays() -> None:
+    class Idle(Md):
+        def change(self, command, *arguments, **options):
+            return "" if " ".join(command) == REPLACE else super().change(command, *arguments, **options)
+
+    machine = Idle("in_sync", "spare")
+    with pytest.raises(StepFailed, match="/proc/mdstat"):
+        ReplaceMember("/dev/md0", "md0", "/dev/sda1", "/dev/sdc1").run(machine)
+    assert not {REMOVE, ZERO} & set(machine.commands)
+
+
 def test_a_new_member_that_fails_costs_nothing() -> None:
     machine = Md("in_sync,want_replacement", "faulty")
     machine.files[f"{MD}/dev-sda1/state"] = "in_sync"
@@ -123,6 +150,14 @@ def test_a_physical_volume_leaves_its_group_once(group: str, commands: list[str]
     machine = RecordingMachine(answers={GROUP: report("pv", pv_name="/dev/sda2", vg_name=group)})
     LeaveGroup("os", "/dev/sda2").run(machine)
     assert [command for command in machine.commands if "pvs" not in command] == commands
+
+
+def test_half_written_metadata_of_a_volume_in_no_group_is_cleared(monkeypatch) -> None:
+    cleared = []
+    monkeypatch.setattr(ClearSignatures, "run", lambda self, machine: cleared.extend(self.devices))
+    machine = RecordingMachine(answers={GROUP: report("pv", pv_name="/dev/sda2", vg_name="")}, failing={"pvremove": 5})
+    LeaveGroup("os", "/dev/sda2").run(machine)
+    assert cleared == ["/dev/sda2"]
 
 
 def test_a_physical_volume_of_another_group_stays_in_it() -> None:
