@@ -197,8 +197,6 @@ EXAMPLES = r"""
     replace:
       /dev/disk/by-id/wwn-0x5000c500a1b2c3d4: /dev/disk/by-id/wwn-0x5000c500d4c3b2a1
   become: true
-  async: 604800
-  poll: 30
 
 - name: Make a volume smaller, and give what it had to another one
   bareon.allocator.disk_layout:

@@ -42,7 +42,7 @@ def _better_plans(problem: Problem, placement: Placement, sizes: Sizes) -> Itera
         for _demand, _gain, there in _moves(problem, placement, sizes):
             sized = size_fairly(problem, there)
             moved = None if sized is None else as_plan(problem, there, sized)
-            if moved is not None and is_better(moved, now, _NOTICED - 1):
+            if moved is not None and is_better(moved, now):
                 yield moved
 
 

@@ -22,10 +22,11 @@ from ..problem.relations import widened
 from .exchange import Exchange, Verdict, at_level, held, kept, reaches, rising
 from .sizes import Filled, size_fairly
 
-_STEP, _FINE_STEP = 1.01, 1.001
-"""A level is done when it is proven that there is none so much higher: a percent, or where there are few places a tenth of that."""
-_FEW_PLACES = 150
-"""Areas times demands: proofs of finer steps take longer, and on large machines come to their limits."""
+_STEP = 1.01
+"""A level is done when it is proven that there is none a percent higher: in finer steps the poorest would gain what rounding leaves, at any
+cost for the next.
+"""
+_SAME = 0.005
 _HALVINGS = 10
 _LEAST_STEP = 1.0
 """MiB per weight: an empty level has nothing to take a percent of."""
@@ -101,8 +102,6 @@ class _Levels:
         self._filled: Filled = {}
         self._rounds = max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _DISKS_BY_DEMANDS // max(1, len(problem.areas) * len(problem.demands))))
         self._rounds_of_a_level = self._rounds // 2
-        self._step = _FINE_STEP if len(problem.areas) * len(problem.demands) <= _FEW_PLACES else _STEP
-        self._same = (self._step - 1) / 2
         self._everywhere = [open_everywhere(problem, position) for position in range(len(problem.pools))]
         self._growing = {turn: frozenset(at for at, demand in enumerate(problem.demands) if grows(demand, turn)) for turn in GrowthOrder}
 
@@ -135,7 +134,7 @@ class _Levels:
             level = min(levels)
             better = self._raised(plan, turn, level)
             if better is None:
-                settled = max(level * self._step, level + _LEAST_STEP)
+                settled = max(level * _STEP, level + _LEAST_STEP)
             else:
                 plan = better
         return plan
@@ -163,8 +162,8 @@ class _Levels:
         return self._growing[turn] if plan is None else self._growing[turn] - plan.grows_last
 
     def _raised(self, plan: Plan, turn: GrowthOrder, level: float) -> Plan | None:
-        """Return a plan in which more than now reach a level a step higher, with all that are poorer; None when none is found."""
-        wanted = max(level * self._step, level + _LEAST_STEP)
+        """Return a plan in which more than now reach a level a percent higher, with all that are poorer; None when none is found."""
+        wanted = max(level * _STEP, level + _LEAST_STEP)
         answer, units = Answer(), self._sizes_at(wanted, turn, plan, level)
         stuck = self._stuck(plan, turn, wanted)
         if len(stuck) >= self._below(plan, turn, wanted):
@@ -178,7 +177,7 @@ class _Levels:
             higher = self._highest(lambda height: self._sizes_at(height, turn, plan, level), wanted)
             for placement in (higher, answer.placement):
                 sized = None if placement is None else self._sized(placement)
-                if sized is not None and is_better(sized, plan, self._same):
+                if sized is not None and is_better(sized, plan):
                     return sized
         exchange = self._exchange(plan, turn, level, wanted, wanted)
         if answer.proven and (not exchange.forbid(units, answer.blamed, answer.prices) or exchange.exhausted()):
@@ -214,7 +213,7 @@ class _Levels:
                     units[at] = kept(self._problem.demands[at], plan.sizes.units[at])
             placement = self._packed(units)
             sized = None if placement is None else self._sized(placement)
-            if sized is not None and is_better(sized, plan, self._same):
+            if sized is not None and is_better(sized, plan):
                 return sized
         return None
 
@@ -227,7 +226,7 @@ class _Levels:
             if answer.placement is None:
                 return Verdict(proven=answer.proven, blamed=answer.blamed, prices=answer.prices)
             sized = self._sized(answer.placement)
-            if sized is None or not is_better(sized, plan, self._same):
+            if sized is None or not is_better(sized, plan):
                 return Verdict(proven=True)
             found.append(sized)
             return Verdict(accepted=True)
@@ -335,12 +334,12 @@ def _levels(problem: Problem, sizes: Sizes, turn: GrowthOrder) -> tuple[float, .
     return tuple(sorted(_level(demand, units) for demand, units in zip(problem.demands, sizes.units) if demand.growth_order is turn))
 
 
-def is_better(one: Plan, other: Plan, same: float) -> bool:
-    """Return whether one plan is better: by preferences, by the first level that differs by a part of `same`, by what is in use."""
+def is_better(one: Plan, other: Plan) -> bool:
+    """Return whether one plan is better: by preferences, by the first level that differs, by what is in use."""
     if one.off != other.off:
         return one.off < other.off
     for mine, yours in zip(one.levels, other.levels):
         for own, its in zip(mine, yours):
-            if abs(own - its) > same * max(own, its):
+            if abs(own - its) > _SAME * max(own, its):
                 return own > its
     return sum(one.sizes.left) < sum(other.sizes.left)

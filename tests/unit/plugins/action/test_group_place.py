@@ -100,6 +100,6 @@ def test_the_shipped_playbooks_run():
         assert re.search(line, placed), placed
     evacuated = ansible(pathlib.Path("playbooks/evacuate.yml"), COLLECTION)
     assert "15 of 15 instances move in 1 stage, " in evacuated
-    assert re.search(r"1 +inst-\d+ +replace_and_failover +node-\d+", evacuated)
+    assert re.search(r"1 +inst-\d+ +replace_and_failover +group-01 +\d+ GiB\W+node-\d+:node-\d+ -> node-\d+", evacuated)
     assert "gnt-instance replace-disks -n" in evacuated
     assert "WARNING" not in placed + evacuated

@@ -34,7 +34,13 @@ def test_a_file_holds_the_plan_and_the_digest_is_that_of_the_file(tmp_path: path
     write(files)
     path = tmp_path / "new" / "folder" / "web1.json"
     assert json.loads(path.read_text()) == PLAN
-    assert to_plain(files) == {"digests": {"web1": hashlib.sha256(path.read_bytes()).hexdigest()}, "written": ["web1"], "changed": True}
+    told = to_plain(path.parent, files, ["a warning"])
+    assert told == {
+        "digests": {"web1": hashlib.sha256(path.read_bytes()).hexdigest()},
+        "written": ["web1"],
+        "changed": True,
+        "warnings": ["a warning"],
+    }
     assert [entry.name for entry in path.parent.iterdir()] == ["web1.json"]
     assert files_summary(path.parent, files) == f"1 plan in {path.parent}: 1 new, 0 changed, 0 as they were"
 
@@ -49,7 +55,7 @@ def test_only_what_changes_is_written(tmp_path: pathlib.Path) -> None:
     write(plan_files(tmp_path, {"web1": PLAN, "web2": PLAN}))
     before = (tmp_path / "web1.json").stat().st_ino
     files = plan_files(tmp_path, {"web1": PLAN, "web2": PLAN | {"warnings": ["small"]}, "web3": PLAN})
-    assert to_plain(files)["written"] == ["web2", "web3"]
+    assert to_plain(tmp_path, files, [])["written"] == ["web2", "web3"]
     assert files_summary(tmp_path, files) == f"3 plans in {tmp_path}: 1 new, 1 changed, 1 as they were"
     assert [(diff["before"] == "", '"small"' in diff["after"]) for diff in difference(files)] == [(False, True), (True, False)]
     write(files)
