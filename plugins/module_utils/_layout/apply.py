@@ -13,8 +13,7 @@ import contextlib
 import signal
 import typing as t
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from .._facts.present import Present
 from .._schema.model import Layout
@@ -61,7 +60,7 @@ class Request:
     fingerprint: t.Optional[str] = None
     confirm: t.Optional[str] = None
     protections: tuple[Protection, ...] = ()
-    replacing: Mapping[str, str] = MappingProxyType({})
+    replacing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
