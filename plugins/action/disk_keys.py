@@ -17,8 +17,8 @@ from ..plugin_utils._common.action import failure
 from ..plugin_utils._common.facts import refuse_facts
 from ..plugin_utils._common.host_action import checked
 from ..plugin_utils._common.lasting import loss_warnings
-from ..plugin_utils._disk.header_backups import check_folder, names_of, write_headers
-from ..plugin_utils._disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, with_recovery
+from ..plugin_utils._disk.header_backups import names_of, write_headers
+from ..plugin_utils._disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, check_folder, with_recovery
 
 
 class ActionModule(ActionBase):
@@ -53,7 +53,7 @@ class ActionModule(ActionBase):
             if folder is not None and not self._task.check_mode:
                 folder.check()
             if copies is not None and not self._task.check_mode:
-                check_folder(copies)
+                check_folder(copies, "header_backup_directory")
             keyed = change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
             option = "recovery_key_directory, in the role disk_layout_recovery_key_directory"
             lost = loss_warnings(folder.path, option) if folder is not None and asked else []
@@ -61,14 +61,15 @@ class ActionModule(ActionBase):
                 lost += loss_warnings(copies, "header_backup_directory")
                 if not self._task.check_mode and not keyed.get("failed"):
                     keyed |= self._copy(call, names_of(arguments.get("containers")), copies, host, changed=bool(keyed.get("changed")))
-            return result | keyed | {"warnings": [*keyed.get("warnings", ()), *lost]}
+            said = keyed.get("warnings")
+            return result | keyed | {"warnings": [*(said if isinstance(said, list) else ()), *lost]}
         except (InputError, Refused, TypeError) as problem:
             return result | failure(str(problem))
 
     def _copy(
         self, call: t.Callable[[dict[str, t.Any]], dict[str, t.Any]], names: list[str], folder: Path, host: str, *, changed: bool
     ) -> dict[str, t.Any]:
-        """Write the headers to files; they are in no result. Connections log what a host answers, unless they are told not to."""
+        """Write the headers to files; no result has them. A connection logs what a host answers unless `no_log` is set."""
         before = self._play_context.no_log
         self._play_context.no_log = True
         try:

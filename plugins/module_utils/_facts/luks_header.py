@@ -4,7 +4,7 @@
 
 """The header of LUKS 2, read without cryptsetup, which writes where it only reads: it mends one copy of the header by the other one.
 
-After the LUKS2 On-Disk Format Specification: a binary header of 4 KiB, then the metadata as JSON, all of it twice.
+After the LUKS2 On-Disk Format Specification: a binary header of 4 KiB, then the metadata as JSON; both are stored twice.
 """
 
 from __future__ import annotations

@@ -121,7 +121,6 @@ def _overwritten(ground: Ground, found: Found, fresh: t.AbstractSet[str]) -> Ite
     for pair in ground.pairs:
         if pair.new.device.name in fresh and (is_begun(pair.new) or is_emptied(pair.new)):
             yield pair.new.device.name
-    cleared = {node for step in found.steps if isinstance(step, (ClearSignatures, CopyContents)) for node in _cleared_by(step)}
     yield from found.emptied
     tree = ground.present.tree
     cleared = {node for step in found.steps if isinstance(step, (ClearSignatures, CopyContents)) for node in _cleared_by(step)}

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ...module_utils._storage.fstab import without_escapes
+
 MARK_FILES = ("/run/.containerenv", "/.dockerenv")
 MARK_VARIABLES = ("container", "KUBERNETES_SERVICE_HOST")
 """By what Podman, Docker, systemd-nspawn and Kubernetes mark their containers."""
@@ -53,7 +55,7 @@ def loss_warnings(path: Path | str, option: str) -> list[str]:
 def _file_system(path: Path, mounts: Path) -> str:
     """Return the type of the file system that a path is on, by the kernel's table of mounts; empty where it cannot be read."""
     try:
-        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return ""
     found = ""
@@ -61,7 +63,7 @@ def _file_system(path: Path, mounts: Path) -> str:
     for line in lines:
         # man 5 proc: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD ...] - TYPE SOURCE OPTIONS
         before, _separator, after = line.partition(" - ")
-        point = Path(before.split(" ")[4].encode("latin-1", "replace").decode("unicode_escape"))
+        point = Path(without_escapes(before.split(" ")[4]))
         # Of two mounts at one point the later covers the earlier.
         if path.is_relative_to(point) and point.is_relative_to(deepest):
             found, deepest = after.split(" ")[0], point

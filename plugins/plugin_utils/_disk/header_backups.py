@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import base64
 import re
-import tempfile
 import typing as t
 import zlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from .._common.files import make_folder, replace_file
+from .._common.files import replace_file
 from .recovery_keys import Refused
 
 _MAGIC = b"LUKS\xba\xbe"
@@ -86,13 +85,3 @@ def names_of(containers: t.Any) -> list[str]:
     """Return the names that the module gives to containers; what is no container is for the module to refuse."""
     listed = [one for one in containers if isinstance(one, Mapping)] if isinstance(containers, list) else []
     return [str(one.get("name") or one.get("node") or one.get("device")) for one in listed]
-
-
-def check_folder(folder: Path) -> None:
-    """Create the folder where it is missing, and see that it takes files; raises Refused."""
-    try:
-        make_folder(folder)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise Refused(f"header_backup_directory: {folder} cannot be written to: {error.strerror}") from error

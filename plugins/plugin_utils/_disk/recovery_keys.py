@@ -39,6 +39,16 @@ class Refused(Exception):
     """Recovery keys cannot be kept or handed over; the text says why."""
 
 
+def check_folder(folder: Path, option: str) -> None:
+    """Create the folder that an option names where it is missing, and see that it takes files; raises Refused."""
+    try:
+        make_folder(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise Refused(f"{option}: {folder} cannot be written to: {error.strerror}") from error
+
+
 @dataclass(frozen=True)
 class Folder:
     """The folder for recovery keys, and the host that they are for."""
@@ -48,12 +58,7 @@ class Folder:
 
     def check(self) -> None:
         """Create the folder where it is missing, and see that it takes files; raises Refused."""
-        try:
-            make_folder(self.path)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
-        except OSError as error:
-            raise Refused(f"recovery_key_directory: {self.path} cannot be written to: {error.strerror}") from error
+        check_folder(self.path, "recovery_key_directory")
 
     def new(self, name: str) -> Path:
         """Return the file of a key that is not confirmed yet."""

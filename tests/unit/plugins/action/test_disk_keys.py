@@ -12,13 +12,14 @@ import json
 import os
 import socket
 import stat
+import tempfile
 import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.disk_keys import ActionModule
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.recovery_key import is_recovery_key, new_recovery_key
-from ansible_collections.bareon.allocator.plugins.plugin_utils._common import files
+from ansible_collections.bareon.allocator.plugins.plugin_utils._common import files, lasting
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.recovery_keys import Folder
 
 Plain = dict[str, t.Any]
@@ -81,6 +82,23 @@ def action(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Plain]:
         return found.run(task_vars={"inventory_hostname": name, **variables})
 
     return run
+
+
+@pytest.mark.parametrize("warnings", [5, None, "text", {"a": 1}])
+def test_warnings_of_no_form_lose_no_key(action, tmp_path: Path, warnings: t.Any) -> None:
+    result = action(Task(recovery_key_directory=str(tmp_path)), Host(finish={**FINISH, "warnings": warnings}))
+    assert result["warnings"] == []
+    assert result["recovery_key_files"]
+
+
+@pytest.mark.parametrize("mark", ["podman", ""])
+def test_a_key_that_would_go_with_the_container_of_a_job_is_a_warning(action, tmp_path: Path, monkeypatch, mark: str) -> None:
+    monkeypatch.setattr(lasting, "MARK_FILES", ())
+    monkeypatch.setenv("container", mark)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        result = action(Task(recovery_key_directory=folder))
+        assert bool([one for one in result["warnings"] if folder in one and "recovery_key_directory" in one]) is bool(mark)
+        assert result["recovery_key_files"]
 
 
 def test_a_key_goes_into_a_file_of_its_owner_before_the_host_gets_it(action, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ MOUNTS = """\
 22 21 254:1 /volumes/state /srv/the\\040state rw,relatime - ext4 /dev/vda1 rw
 23 22 0:50 / /srv/the\\040state/short rw shared:7 master:3 - tmpfs tmpfs rw
 24 21 254:2 / /runner rw - xfs /dev/vdb rw
+27 21 254:1 / /データ rw - ext4 /dev/vda1 rw
 25 21 0:51 / /covered rw - tmpfs tmpfs rw
 26 25 254:1 / /covered rw - ext4 /dev/vda1 rw
 """
@@ -41,7 +42,7 @@ def test_layers_of_an_image_and_memory_go_with_the_job(machine, path):
     assert lost(machine, path)
 
 
-@pytest.mark.parametrize("path", ["/srv/the state/state.json", "/runner/project/plans", "/covered/keys"])
+@pytest.mark.parametrize("path", ["/srv/the state/state.json", "/runner/project/plans", "/covered/keys", "/データ/plans"])
 def test_volumes_stay(machine, path):
     (machine / "mark").touch()
     assert not lost(machine, path)
