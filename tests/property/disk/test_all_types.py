@@ -152,7 +152,7 @@ def fault(seed: int) -> str:
 
 
 @pytest.mark.parametrize("first", range(0, 1000, 100))
-def test_no_plan_is_worse_than_the_best_by_a_thousandth(first: int) -> None:
+def test_no_plan_is_worse_than_the_best_by_a_percent(first: int) -> None:
     # A share of the seeds in quick runs, all of them otherwise.
     faults = {seed: said for seed in range(first, first + examples(100)) if (said := fault(seed))}
     assert faults == {}
