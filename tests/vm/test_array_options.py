@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chunks and layouts of arrays on real md: made as the plan says, reported by facts, adopted, kept, and never changed."""
+"""Options of arrays on real md: chunks and layouts are made, reported, adopted and never changed; write-mostly members are changed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_array_is_made_as_the_plan_says_and_stays_so(image: Path, user_mode_r
         host.build_up_arrays()
         assert (reported(host, "chunk"), reported(host, "layout")) == (64, "f2")
         assert not host.apply(wanted)["changed"]
-        adopted = host.adopt(DISKS)["schema"]["mds"][0]
+        adopted = host.adopt(DISKS[:2])["schema"]["mds"][0]
         assert (adopted["chunk"], adopted["layout"]) == (64, "f2")
         detail = host.shell("mdadm --detail /dev/md/data")
         assert "Layout : far=2" in detail
@@ -49,6 +49,42 @@ def test_an_array_is_made_as_the_plan_says_and_stays_so(image: Path, user_mode_r
             assert says in host.refuse(host.plan(schema(**keys))["schema"])
     finally:
         machine.throw_away()
+
+
+def test_a_slow_member_is_made_kept_and_changed(image: Path, user_mode_root: Path, tmp_path: Path) -> None:
+    mirror: Plain = {"id": "data", "type": "raid", "level": "raid1", "legs": 2, "size": 200, "fs_type": "ext4", "mount": "/srv/data"}
+    machine = UserModeMachine(image, tmp_path)
+    try:
+        machine.start(DISKS, {disk.serial: Served(disk.size) for disk in DISKS}, user_mode_root)
+        for disk in DISKS:
+            machine.plug(disk)
+        host = LayoutHost(machine)
+        two = [disk.link for disk in DISKS[:2]]
+        plans = {
+            slow: host.plan([{**mirror, "write_mostly": slow}], *two)["schema"] for slow in ("yaql=$.disks.take(1)", "yaql=$.disks.skip(1)")
+        }
+        for slow, wanted in plans.items():
+            assert host.apply(wanted)["changed"], slow
+            host.build_up_arrays()
+            assert not host.apply(wanted)["changed"], slow
+            (node,) = wanted["mds"][0]["write_mostly"]
+            assert slow_members(host) == [host.shell(f"realpath {node}").strip()]
+            assert host.shell("mdadm --detail /dev/md/data").count("writemostly") == 1
+            assert len(host.adopt(DISKS[:2])["schema"]["mds"][0]["write_mostly"]) == 1
+        assert not host.apply(host.plan([mirror], *two)["schema"])["changed"]
+        assert host.apply(host.plan([{**mirror, "write_mostly": []}], *two)["schema"])["changed"]
+        assert slow_members(host) == []
+        assert "writemostly" not in host.shell("mdadm --detail /dev/md/data")
+    finally:
+        machine.throw_away()
+
+
+def slow_members(host: LayoutHost) -> list[str]:
+    """What facts say of the members of the mirror."""
+    found = [holder for disk in host.facts()["disks"] for holder in disk["holders"] if holder["type"] == "raid1"]
+    assert found
+    assert all(holder == found[0] for holder in found)
+    return found[0].get("write_mostly", [])
 
 
 def reported(host: LayoutHost, key: str) -> t.Any:
