@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas grammar guide docs bench bench-balance browser clean \
+.PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas messages grammar guide docs bench bench-balance browser clean \
 	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-awx test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-libvirt test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
@@ -84,6 +84,9 @@ docs-lint: $(DEVELOP)
 
 schemas: $(DEVELOP) ## Write docs/schemas, the JSON Schemas of profiles and other inputs, from the tables they are read with
 	PYTHONPATH=.venv/collections $(BIN)/python tests/support/json_schemas.py
+
+messages: $(DEVELOP) ## Write tests/unit/data/messages, the sentences that each room shows people
+	$(BENCH) tests/support/house/messages.py
 
 grammar: $(DEVELOP) ## Write the tables of the parser of expressions, as the installed YAQL computes them
 	PYTHONPATH=.venv/collections $(BIN)/python tests/support/disk/grammar.py
