@@ -51,6 +51,8 @@ def run(command: str, folder: pathlib.Path) -> str:
         "ANSIBLE_FORKS": "1",
         "ANSIBLE_HOME": str(folder / ".ansible"),
         "ANSIBLE_NOCOLOR": "1",
+        # Ansible would look for one in PATH, where a version manager's stubs of other Pythons may come first.
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
         "COLUMNS": "200",
         "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PWD": str(folder),
