@@ -4,7 +4,7 @@
 
 """Real database servers for one test run: on loopback, with data directories of their own, as an unprivileged user.
 
-They need Debian's packages postgresql, mariadb-server and rsync; one that is missing fails the test and says so.
+They need Debian's packages postgresql, pgbouncer, mariadb-server and rsync; one that is missing fails the test and says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import OperationalError
 
 _START_SECONDS = 90
@@ -30,7 +30,7 @@ def find(program, *directories):
     """Return the path of a program, searched also where it is not on the PATH; RuntimeError says what to install."""
     path = shutil.which(program, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", *map(str, directories)]))
     if path is None:
-        raise RuntimeError(f"{program} is not installed; these tests need: apt-get install postgresql mariadb-server rsync")
+        raise RuntimeError(f"{program} is not installed; these tests need: apt-get install postgresql pgbouncer mariadb-server rsync")
     return path
 
 
@@ -67,6 +67,24 @@ def postgresql():
         url = f"postgresql+psycopg://ledger@127.0.0.1:{port}/postgres"
         with _server(directory, url, find("postgres", *binaries), "-D", data, "-h", "127.0.0.1", "-p", port, *options):
             yield url
+
+
+@contextmanager
+def pgbouncer(url, mode, connections):
+    """Start PgBouncer before a PostgreSQL server, with so many connections to it, and give the URL of the same database by way of it."""
+    server = make_url(url)
+    with data_directory() as directory:
+        (port,) = free_ports(1)
+        settings = directory / "pgbouncer.ini"
+        settings.write_text(
+            f"[databases]\n* = host={server.host} port={server.port} user={server.username}\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n"
+            f"pool_mode = {mode}\ndefault_pool_size = {connections}\n",
+            encoding="utf-8",
+        )
+        pooled = server.set(port=port).render_as_string(hide_password=False)
+        with _server(directory, pooled, find("pgbouncer"), settings):
+            yield pooled
 
 
 @contextmanager

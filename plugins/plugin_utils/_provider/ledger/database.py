@@ -31,11 +31,13 @@ from .retry import mysql_code, sqlite_code
 from .url import describe, without_secrets
 
 _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
-_POSTGRESQL_PLANS = "SET jit = off; SET max_parallel_workers_per_gather = 0; SET random_page_cost = 1.1"
+_POSTGRESQL_PLANS = {"jit": "off", "max_parallel_workers_per_gather": "0", "random_page_cost": "1.1"}
 _LONGEST_WAIT = 31536000
 """A year, in seconds: the timeout that servers get where there is no deadline."""
 REVISION = "bareon_revision"
 """Where a new connection keeps the revision of the ledger's tables, if it knows that without a query."""
+_POOLED = "bareon_pooled"
+"""Where a connection to a pooler keeps what each transaction has to set for itself."""
 _POLL_SECONDS = 0.004
 _SQLITE_BUSY = 5
 
@@ -198,11 +200,12 @@ def _make_server_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
         if backend == "mysql":
             _prepare_mysql(connection, _whole_seconds(deadline))
         else:
-            record.info[REVISION] = _prepare_postgresql(connection, _whole_seconds(deadline))
+            record.info |= _prepare_postgresql(connection, _whole_seconds(deadline))
 
     if backend == "postgresql":
         _spare_questions(engine.dialect)
         logging.getLogger("psycopg").addFilter(_is_no_echo)
+        sa.event.listen(engine, "begin", _begin_pooled)
     sa.event.listen(engine, "connect", prepare)
     return engine
 
@@ -314,27 +317,47 @@ def _begin_sqlite(connection: sa.Connection, deadline: Deadline) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _prepare_postgresql(connection: t.Any, seconds: int) -> str | None:
+def _prepare_postgresql(connection: t.Any, seconds: int) -> dict[str, t.Any]:
     """Let the server give up what its client has given up, and plan for statements that want a few rows by way of an index.
 
     To compile one of them, or to begin processes for it, takes longer than to run it. A server that expects a disk that is slow to seek
-    would read the whole of an index first. Returns the revision of the ledger's tables, which costs nothing here; None if there is none.
+    would read the whole of an index first.
+
+    A pooler such as PgBouncer may give each transaction another connection to the server, and tells clients another process than the one
+    that answers. Whatever stayed set on that connection would reach other clients, and prepared statements would be on another one.
+
+    Returns what the connection keeps: the revision of the ledger's tables, which costs nothing here, and what a pooled one has to set.
     """
     mode, connection.autocommit = connection.autocommit, True
-    settings = f"SET lock_timeout = '{seconds}s'; SET idle_in_transaction_session_timeout = '{seconds}s'; {_POSTGRESQL_PLANS}"
-    revision = None
+    settings = {"lock_timeout": f"{seconds}s", "idle_in_transaction_session_timeout": f"{seconds}s", **_POSTGRESQL_PLANS}
+    is_pooled = f"pg_backend_pid() <> {connection.info.backend_pid}"
+    set_up = f"SELECT {is_pooled}, {_set_configs(settings, is_pooled)}"
+    kept: dict[str, t.Any] = {REVISION: None}
     try:
-        cursor = connection.execute(f"{settings}; SELECT version_num FROM alembic_version")
+        cursor = connection.execute(f"{set_up}; SELECT version_num FROM alembic_version")
     except connection.ProgrammingError:
         # There is no such table; what was set is taken back with it.
-        connection.execute(settings)
+        (pooled, *_values) = connection.execute(set_up).fetchone()
     else:
-        while cursor.nextset():
-            pass
+        (pooled, *_values) = cursor.fetchone()
+        cursor.nextset()
         found = cursor.fetchone()
-        revision = found and found[0]
+        kept[REVISION] = found and found[0]
+    if pooled:
+        connection.prepare_threshold = None
+        kept[_POOLED] = f"SELECT {_set_configs(settings, 'true')}"
     connection.autocommit = mode
-    return revision
+    return kept
+
+
+def _set_configs(settings: Mapping[str, str], is_local: str) -> str:
+    """Return what sets variables of PostgreSQL, for the transaction or for the whole connection."""
+    return ", ".join(f"set_config('{name}', '{value}', {is_local})" for name, value in settings.items())
+
+
+def _begin_pooled(connection: sa.Connection) -> None:
+    if _POOLED in connection.info and connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql(connection.info[_POOLED])
 
 
 def _prepare_mysql(connection: t.Any, seconds: int) -> None:
