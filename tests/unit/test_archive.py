@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.tests.support import repack
+from ansible_collections.bareon.allocator.tests.support.house.archive import built_archive
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = {
@@ -31,18 +31,7 @@ TOPS = {
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the archive of the files that belong to the project."""
-    tree, built = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("built")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True
-    )
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tree / name)
-    command = [sys.executable, "-m", "ansible", "galaxy", "collection", "build", "--output-path", str(built), str(tree)]
-    environment = {**os.environ, "ANSIBLE_HOME": str(built / "home")}
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True, timeout=120)
-    return next(built.glob("bareon-allocator-*.tar.gz"))
+    return built_archive(tmp_path_factory.mktemp("built"))
 
 
 def test_archive_holds_what_users_need_and_no_more(archive: Path) -> None:

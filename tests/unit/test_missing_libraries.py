@@ -33,12 +33,12 @@ PARTS = {
     part: [line for line in (ROOT / f"requirements-{part}.txt").read_text().splitlines() if line and not line.startswith(("#", "-"))]
     for part in ("disks", "ledger", "groups", "proxmox")
 }
-# disk_drift compares what is there, controller_file writes text, pinned_options takes variables, disk_keys, host_answer and other actions
-# have their work done on the host: they need no library.
+# disk_drift and disk_plan_diff compare what is there, controller_file writes text, pinned_options takes variables, disk_keys, host_answer
+# and other actions have their work done on the host: they need no library.
 ACTIONS = sorted(
     path.stem
     for path in (ROOT / "plugins" / "action").glob("*.py")
-    if path.stem not in {"controller_file", "disk_drift", "disk_keys", "host_answer", "pinned_options"}
+    if path.stem not in {"controller_file", "disk_drift", "disk_keys", "disk_plan_diff", "host_answer", "pinned_options"}
     and "HostAction" not in path.read_text(encoding="utf-8")
 )
 TEMPLATES = {

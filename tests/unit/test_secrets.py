@@ -258,6 +258,7 @@ def test_the_table_has_every_module() -> None:
         "disk_facts",
         "disk_mounts",
         "disk_plan",
+        "disk_plan_diff",
         "disk_report",
         "group_progress",
         "node_facts",

@@ -19,9 +19,16 @@ import typing as t
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ...module_utils._data.containers import ListOf, Row, Table
 from ...module_utils._data.errors import InputError, Mistake, Mistakes
+from ...module_utils._data.kinds import Text, Whole
+from ...module_utils._schema.table import STATIC
 from .._common.files import replace_file, text_before
 from .._common.lasting import loss_warnings
+
+_DISK = Table("a disk", [Row("disk_id", Text(filled=True), required=True), Row("size", Whole(0), required=True)], others=True)
+PLAN = Table("a plan", [Row("schema", STATIC, required=True), Row("disks", ListOf(_DISK, "disks"), required=True)], others=True)
+"""What is read of a plan that was kept."""
 
 _OPTION = "plans_to"
 _ENCODER = json.JSONEncoder()

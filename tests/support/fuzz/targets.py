@@ -251,6 +251,9 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         ],
         "disk_report": [{"hosts": [], "dest": str(folder / "layouts.html"), "title": "Rack", "overrides": [], "eligible": ["usb"]}],
         "disk_drift": [{"plans": {"a": plan}, "hardware": {"a": HARDWARE}, "hosts": ["a"], "root": "/", "fail_on": ["new"]}],
+        "disk_plan_diff": [
+            {"before": {"a": plan}, "after": {"a": plan, "b": plan}, "hosts": ["a"], "tolerance": 5, "fail_on": ["smaller"]}
+        ],
         "group_info": [cluster, *sources, {**cluster, "export": ["cluster", "ganeti_text"], "score": "capacity"}],
         "group_place": [{**cluster, "instances": new, "group": "a", "nodes": ["a0"]}],
         "group_evacuate": [{**cluster, "nodes": ["a0"]}, {**cluster, "instances": ["i0"], "across_groups": "true"}],

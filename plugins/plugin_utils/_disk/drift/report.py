@@ -11,21 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ....module_utils._data.containers import ListOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
-from ....module_utils._data.kinds import Text, Whole
 from ....module_utils._data.words import listed
-from ....module_utils._schema.table import STATIC
 from ..._common.table import table
 from ..known_hardware import FACT
+from ..plan_files import PLAN
 from ..schema.hardware import parse_hardware
 from .compare import Plain, compare
 from .findings import ORDER, Finding, State
 
 _MOST_NAMES = 5
 _OTHER_FORM = (KeyError, TypeError, AttributeError, ValueError)
-_DISK = Table("a disk", [Row("disk_id", Text(filled=True), required=True), Row("size", Whole(0), required=True)], others=True)
-_PLAN = Table("a plan", [Row("schema", STATIC, required=True), Row("disks", ListOf(_DISK, "disks"), required=True)], others=True)
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ def _compared(host: str, plan: t.Any, facts: t.Any, root: str) -> list[Finding]:
 def _read_strictly(host: str, plan: Plain, facts: t.Any, root: str) -> list[Finding]:
     """Compare what could not be compared as it is: people may write sizes as text. Else say what is wrong, and where."""
     mistakes = Mistakes()
-    _PLAN.read_nested(plan, f"plans.{host}", mistakes)
+    PLAN.read_nested(plan, f"plans.{host}", mistakes)
     try:
         facts = parse_hardware(facts, f"hardware.{host}").facts
     except InputError as error:
