@@ -34,6 +34,14 @@ PATIENCE = 300
 PLAY = [
     {"hosts": "all", "gather_facts": False, "tasks": [{"bareon.allocator.disk_layout": {"schema": "{{ wanted }}", "lock_timeout": 300}}]}
 ]
+ROLE = [
+    {
+        "hosts": "all",
+        "gather_facts": False,
+        "roles": [{"role": "bareon.allocator.disk_layout", "tags": ["apply"]}],
+        "vars": {"disk_layout_static": "{{ wanted }}", "disk_layout_mount": False, "disk_layout_async": 3600, "disk_layout_poll": 1},
+    }
+]
 RECAP = re.compile(r"^host +: ok=(\d+) +changed=(\d+) +unreachable=0 +failed=0", re.MULTILINE)
 KEPT = {"name": "kept", "size": 320, **XFS}
 SPACES = [{"name": f"s{number}", "size": 60, **EXT4, "mount": f"/s{number}", "fs_label": ""} for number in range(4)]
@@ -79,7 +87,7 @@ class Server:
 class Controller:
     """Runs of the playbook from this machine on the one of the server."""
 
-    def __init__(self, folder: Path, server: Server, wanted: dict[str, t.Any]) -> None:
+    def __init__(self, folder: Path, server: Server, wanted: dict[str, t.Any], play: t.Any = PLAY) -> None:
         self._folder = folder
         host = {
             "ansible_host": "127.0.0.1",
@@ -90,7 +98,7 @@ class Controller:
             "ansible_python_interpreter": sys.executable,
             "wanted": wanted,
         }
-        (folder / "play.yml").write_text(json.dumps(PLAY), encoding="utf-8")
+        (folder / "play.yml").write_text(json.dumps(play), encoding="utf-8")
         (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"host": host}}}), encoding="utf-8")
 
     def start(self) -> subprocess.Popen[str]:
@@ -203,6 +211,24 @@ def test_what_was_cut_off_is_completed_by_the_next_run(loops: Loops, tmp_path: P
             process.communicate(timeout=PATIENCE)
         else:
             kill(process)
+    assert_completed(disk, tmp_path, controller)
+
+
+def test_a_run_with_async_goes_on_when_its_connections_are_cut(loops: Loops, tmp_path: Path, server: Server) -> None:
+    """The run itself ends well, and with what the host has made."""
+    disk = new_disk(loops)
+    precious(disk, tmp_path, server)
+    (tmp_path / "role").mkdir()
+    controller = Controller(tmp_path / "role", server, layout(disk), ROLE)
+    process = controller.start()
+    for count in (20, 60):
+        wait_for_writes(disk, writes(disk) + count, process)
+        server.cut_connections()
+    output, _none = process.communicate(timeout=PATIENCE)
+    recap = re.search(r"^host +: ok=\d+ +changed=(\d+) +unreachable=(\d+) +failed=(\d+)", output, re.MULTILINE)
+    assert recap is not None, output
+    assert (recap[1], recap[3]) == ("1", "0"), output
+    assert "TASK [bareon.allocator.disk_layout : Wait until the layout is made]" in output
     assert_completed(disk, tmp_path, controller)
 
 
