@@ -94,7 +94,7 @@ def plan_diff(
         raise InputError([Mistake("before", "has no plan of any host")])
     wanted = list(hosts) if hosts is not None else list(dict.fromkeys([*known, *after[0]]))
     mistakes = Mistakes()
-    found = {}
+    found: dict[str, tuple[Change, ...]] = {}
     for host in wanted:
         old, new = (_read(name, host, read, mistakes) for name, read in (("before", before[1]), ("after", after[1])))
         if old is not None and new is None:
