@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import typing as t
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,9 +18,10 @@ from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.files import PUBLIC_FILE, replace_file, text_before
 from ..plugin_utils._common.plain import is_literal, plain_input
+from ..plugin_utils._common.release import collection_version, date_of_now
 from ..plugin_utils._common.variables import refuse_unknown
-from ..plugin_utils._disk.fleet_report import Member, planned_fleet, report_counts
-from ..plugin_utils._disk.known_hardware import FACT, known_hardware
+from ..plugin_utils._disk.fleet_report import Member, described_sources, planned_fleet, report_counts
+from ..plugin_utils._disk.known_hardware import FACT, WRITTEN, known_hardware
 from ..plugin_utils._disk.render.html import fleet_page
 from ..plugin_utils._disk.schema.eligible import EligibleKind
 from ..plugin_utils._disk.schema.profiles import PROFILES, find_profile, read_profile
@@ -27,6 +29,7 @@ from ..plugin_utils._disk.warm_up import warm_up
 
 PROFILE = "bareon_profile"
 _UNREAD = "its hardware could not be read"
+_DATE = re.compile(r"<dt>date</dt><dd>([0-9-]{10})</dd>")
 
 warm_up(PROFILES)
 
@@ -54,7 +57,12 @@ class ActionModule(PlanningAction):
         profiles = self._profiles(members)
         fleet = planned_fleet(members, profiles, arguments["overrides"], arguments["eligible"])
         path = Path.cwd() / arguments["dest"]
-        origin = {"profiles": ", ".join(sorted(profiles)), "planned with": f"bareon.allocator, ansible-core {__version__}"}
+        origin = {
+            "profiles": ", ".join(sorted(profiles)),
+            "planned with": f"bareon.allocator {collection_version()}, ansible-core {__version__}",
+            "date": date_of_now(),
+            "hardware": described_sources(members),
+        }
         changed, shown = self._written(path, fleet_page(fleet, arguments["title"], origin))
         return {"dest": str(path), "changed": changed, **report_counts(members, fleet), **shown}
 
@@ -74,7 +82,7 @@ class ActionModule(PlanningAction):
             answer = variables.get(arguments["registered"] or "")
             said = answer.get("msg") if isinstance(answer, Mapping) else None
             return Member(host, unread=str(said or _UNREAD))
-        return Member(host, hardware=plain_input(hardware, f"{host}.{FACT}"), profile=profile)
+        return Member(host, hardware=plain_input(hardware, f"{host}.{FACT}"), profile=profile, written=variables.get(WRITTEN) is not None)
 
     def _profiles(self, members: list[Member]) -> dict[str, Mapping[str, t.Any]]:
         """Return the profiles of the hosts by name. Raises InputError for one that there is not."""
@@ -83,9 +91,15 @@ class ActionModule(PlanningAction):
         return {name: read_profile(find_profile(name, PROFILES, folders)) for name in names}
 
     def _written(self, path: Path, after: str) -> tuple[bool, dict[str, t.Any]]:
-        """Write the page, but not in check mode, and return whether it changes, and the difference where it is asked for."""
+        """Write the page, but not in check mode, and return whether it changes, and the difference where it is asked for.
+
+        A page keeps its date as long as nothing else on it changes.
+        """
         try:
             before = text_before(path)
+            if before is not None and (dated := _DATE.search(before)):
+                kept = _DATE.sub(dated[0], after, count=1)
+                after = kept if kept == before else after
             if before != after and not self._task.check_mode:
                 replace_file(path, after, PUBLIC_FILE)
         except OSError as error:

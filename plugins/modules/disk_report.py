@@ -17,6 +17,9 @@ description:
     all plans on the controller. Nothing is written to any disk.
   - The hardware of a host is its variable C(bareon_known_hardware), or else what M(bareon.allocator.disk_facts) has gathered before.
   - A host without a plan, or whose variables cannot be used, does not end the task. The page says why.
+  - The page says by which profiles and versions the plans were made, on which day, from where the hardware is known, and for which disks
+    each plan is (its fingerprint), so that it can be filed. The day is that of the last change of the page, in UTC; the environment
+    variable E(SOURCE_DATE_EPOCH) takes the place of the clock.
   - The result has no plans, however many hosts there are. M(bareon.allocator.disk_plan) returns them, or writes them into files.
 author:
   - The bareon.allocator maintainers (@bareon)

@@ -23,7 +23,8 @@ Plain = Mapping[str, t.Any]
 class Member:
     """A host: its hardware and the name of its profile, or why it has none.
 
-    `unread` is said of a host whose hardware is not known, `failure` of one whose variables cannot be used.
+    `unread` is said of a host whose hardware is not known, `failure` of one whose variables cannot be used. `written` says that a variable
+    has the hardware, and not the host's answer.
     """
 
     name: str
@@ -31,6 +32,15 @@ class Member:
     profile: str = ""
     unread: str | None = None
     failure: str | None = None
+    written: bool = False
+
+
+def described_sources(members: Sequence[Member]) -> str:
+    """Return in words where the hardware of hosts comes from."""
+    known = [member.written for member in members if member.hardware is not None]
+    counts = {"from bareon_known_hardware": sum(known), "from disk_facts of this run": len(known) - sum(known)}
+    words = [f"{'1 host' if count == 1 else f'{count} hosts'} {source}" for source, count in counts.items() if count]
+    return ", ".join(words) or "none"
 
 
 def planned_fleet(

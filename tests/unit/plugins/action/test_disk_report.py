@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 from pathlib import Path
 from types import SimpleNamespace
@@ -70,6 +71,24 @@ def test_each_host_is_planned_by_the_profile_of_its_own(tmp_path: Path) -> None:
     assert "/srv/two" in page
     again, _page = report(tmp_path, hosts, title="Rack 12")
     assert again["changed"] is False
+
+
+def test_the_page_can_be_filed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gathered = {"ansible_facts": {"bareon_hardware": HARDWARE}}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1769860800")
+    _result, page = report(tmp_path, {"a": written(), "b": gathered})
+    said = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
+    assert said["date"] == "2026-01-31"
+    assert said["profiles"] == "general"
+    assert re.fullmatch(r"bareon\.allocator [0-9]+\.[0-9]+\.[0-9]+\S*, ansible-core [0-9]+\.[0-9]+\.\S+", said["planned with"])
+    assert said["hardware"] == "1 host from bareon_known_hardware, 1 host from disk_facts of this run"
+    # The next day the same page stays, with its date; another page is of its day.
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1769947200")
+    again, after = report(tmp_path, {"a": written(), "b": gathered})
+    assert (again["changed"], after) == (False, page)
+    other, after = report(tmp_path, {"a": written()})
+    assert other["changed"]
+    assert "<dt>date</dt><dd>2026-02-01</dd>" in after
 
 
 @pytest.mark.parametrize(
