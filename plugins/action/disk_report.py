@@ -81,6 +81,8 @@ class ActionModule(PlanningAction):
         if hardware is None:
             answer = variables.get(arguments["registered"] or "")
             said = answer.get("msg") if isinstance(answer, Mapping) else None
+            if isinstance(answer, Mapping) and answer.get("failed") is True:
+                return Member(host, failure=str(said))
             return Member(host, unread=str(said or _UNREAD))
         return Member(host, hardware=plain_input(hardware, f"{host}.{FACT}"), profile=profile, written=variables.get(WRITTEN) is not None)
 

@@ -54,7 +54,7 @@ options:
   registered:
     description:
       - The variable that a task with M(bareon.allocator.disk_facts) has registered on each host. Its C(msg) tells on the page why the
-        hardware of a host could not be read.
+        hardware of a host could not be read. If it has C(failed), the host was asked, and its answer is refused.
     type: str
 seealso:
   - module: bareon.allocator.disk_plan

@@ -393,6 +393,36 @@ def test_providers_in_a_cache_are_not_registered(world: World, prefix: str) -> N
 
 
 HARDWARE = HONEST["disk_facts"]["ansible_facts"]["bareon_hardware"]
+@pytest.mark.parametrize("fact", ["bareon_overrides", "bareon_known_hardware", "omit", "inventory_hostname"])
+@pytest.mark.parametrize("is_written", [False, True], ids=["asked", "written"])
+def test_a_first_host_with_such_facts_in_a_cache_keeps_no_other_from_the_page(world: World, fact: str, is_written: bool) -> None:
+    """A task for all hosts belongs to the first of them, and a play of which all hosts fail would be the last."""
+    cache = world.folder / "cache"
+    cache.mkdir()
+    (cache / "s1_web0").write_text(json.dumps({"__payload__": json.dumps({fact: "web1"})}), encoding="utf-8")
+    case = FLEETS["report"]
+    settings = {"ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(cache)}
+    hosts = {name: world.host(case, name, {}) for name in ("web0", "web1")}
+    for name in hosts if is_written else ("web1",):
+        hosts[name]["bareon_known_hardware"] = HARDWARE
+    code, text = world.run(case, hosts, **settings)
+    check_nothing_happened(world, case, text)
+    assert code != 0, text
+    assert f"web0.ansible_facts.{fact}" in text or f"host.ansible_facts.{fact}" in text, text
+    assert "shows 2 hosts (1 without a plan, 0 not reached)" in " ".join(text.split()), text
+
+
+def test_the_only_host_that_is_asked_keeps_no_other_from_the_page(world: World) -> None:
+    case = FLEETS["report"]
+    lie = Lie({"bareon_overrides": []}, {})
+    hosts = {"web0": world.host(case, "web0", {"disk_facts": lie}), "web1": {"bareon_known_hardware": HARDWARE}}
+    code, text = world.run(case, hosts)
+    check_nothing_happened(world, case, text)
+    assert code != 0, text
+    assert fails(text, "web0", named=True), text
+    assert "shows 2 hosts (1 without a plan, 0 not reached)" in " ".join(text.split()), text
+
+
 OTHER_KINDS: dict[str, dict[str, t.Any]] = {
     "none": {"ansible_facts": {}},
     "null": {"ansible_facts": {"bareon_hardware": None}},

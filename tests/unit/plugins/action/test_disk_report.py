@@ -115,6 +115,13 @@ def test_hosts_that_could_not_be_read_are_shown_with_the_reason(tmp_path: Path) 
     assert "no route to host" in page
 
 
+def test_a_host_whose_answer_is_refused_has_no_plan_and_was_asked(tmp_path: Path) -> None:
+    hosts = {"liar": {"bareon_read": {"failed": True, "msg": "no fact of the module"}}, "good": written()}
+    result, page = report(tmp_path, hosts, registered="bareon_read")
+    assert counts(result) == (2, 1, 0)
+    assert "no fact of the module" in page
+
+
 def test_an_unknown_profile_or_host_fails_and_writes_nothing(tmp_path: Path) -> None:
     result, page = report(tmp_path, {"a": written(bareon_profile="databse")})
     assert result["failed"]
