@@ -393,6 +393,8 @@ def test_providers_in_a_cache_are_not_registered(world: World, prefix: str) -> N
 
 
 HARDWARE = HONEST["disk_facts"]["ansible_facts"]["bareon_hardware"]
+
+
 @pytest.mark.parametrize("fact", ["bareon_overrides", "bareon_known_hardware", "omit", "inventory_hostname"])
 @pytest.mark.parametrize("is_written", [False, True], ids=["asked", "written"])
 def test_a_first_host_with_such_facts_in_a_cache_keeps_no_other_from_the_page(world: World, fact: str, is_written: bool) -> None:
