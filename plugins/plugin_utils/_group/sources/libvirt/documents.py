@@ -90,7 +90,7 @@ def parse_libvirt(documents: Mapping[str, t.Any], reading: Reading = Reading()) 
 
 
 def _guests(node: str, values: Values, storages: Storages, reading: Reading, mistakes: Mistakes) -> list[Guest]:
-    statistics, snapshots = read_statistics(values["domstats"]), values["snapshots"].split()
+    statistics, snapshots = read_statistics(values["domstats"]), frozenset(values["snapshots"].split())
     found = []
     for position, text in enumerate(values["domains"]):
         place = f"{node}.domains[{position}]"

@@ -21,7 +21,7 @@ from .....module_utils._data.containers import Values
 from .....module_utils._data.errors import Mistakes
 from .markup import read_markup, read_whole
 
-_LINE = re.compile(r"\s*([^:]+?)\s*:\s*(\d{1,18})(?:\s*KiB)?\s*")
+_NUMBER = re.compile(r"(\d{1,18})(?:\s*KiB)?")
 _PAGES = re.compile(r"\s*(\d{1,18})KiB:\s*(\d{1,18})\s*")
 _KIB = 1024
 
@@ -79,7 +79,9 @@ def read_host(values: Values, place: str, mistakes: Mistakes) -> Host:
 
 def _numbers(text: str) -> dict[str, int]:
     """Return the numbers of lines such as `CPU(s):  16` and `free   :  123 KiB`."""
-    return {found[1]: read_whole(found[2]) or 0 for found in map(_LINE.fullmatch, text.splitlines()) if found}
+    pairs = (line.partition(":") for line in text.splitlines())
+    found = ((name.strip(), _NUMBER.fullmatch(value.strip())) for name, _colon, value in pairs)
+    return {name: read_whole(number[1]) or 0 for name, number in found if name and number}
 
 
 def _free_pages(text: str) -> dict[int, int]:

@@ -23,7 +23,7 @@ from .markup import bytes_at, read_markup, text_at
 _SHARED = frozenset({"netfs", "rbd", "iscsi", "iscsi-direct", "gluster", "sheepdog", "vstorage"})
 _NO_COPIES = frozenset({"mpath", "scsi", "disk"})
 """Types whose volumes are devices, which no copy to another node can make."""
-_VOLUME = re.compile(r" ?(\S.*?) {2,}(\S.*?) {2,}\S+ {2,}([\d.]{1,12}) ([KMGTPE]?i?B) {2,}.*")
+_SIZE = re.compile(r"([\d.]{1,12}) ([KMGTPE]?i?B)")
 _POWERS = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4, "PiB": 5, "EiB": 6}
 
 
@@ -91,9 +91,23 @@ def read_volumes(texts: Sequence[str], pools: Sequence[Pool]) -> dict[str, Volum
     """Return the volumes of a node by their paths; `texts` are what `vol-list --details` prints of each pool."""
     found = {}
     for text, pool in zip(texts, pools):
-        for line in filter(None, map(_VOLUME.fullmatch, text.splitlines())):
-            found[line[2]] = Volume(pool.name, _in_bytes(line[3], line[4]))
+        for line in text.splitlines():
+            path, capacity = _path_and_capacity(line)
+            if path and (size := _SIZE.fullmatch(capacity)):
+                found[path] = Volume(pool.name, _in_bytes(size[1], size[2]))
     return found
+
+
+def _path_and_capacity(line: str) -> tuple[str, str]:
+    """Return two of the columns name, path, type, capacity and allocation, which are two blanks or more apart; empty for another line."""
+    columns = [column.strip() for column in line.split("  ") if column.strip()]
+    if len(columns) < 5:
+        return "", ""
+    name, *_path, kind, capacity, allocation = columns
+    path = line.strip().removeprefix(name)
+    for column in (allocation, capacity, kind):
+        path = path.removesuffix(column).rstrip(" ")
+    return path.lstrip(" "), capacity
 
 
 def _in_bytes(number: str, unit: str) -> int:

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""libvirt, asked by `virsh` on the controller: what documents.py reads, by node. Only reads, with two calls for each node.
+"""libvirt, asked by `virsh` on the controller: what documents.py reads, by node. Only reads, with two calls for each node with few guests.
 
     documents = fetch_libvirt({"kvm1": "qemu+ssh://kvm1/system", "kvm2": "qemu+ssh://kvm2/system"}, timeout=60.0)
 
 A node that does not answer gives `{"unreachable": "why"}`. Domains and pools are asked for by their UUIDs, so that no name that a host
-gives becomes a part of a command.
+gives becomes a part of a command. How much a node may answer, and of how many domains and pools, is limited.
 """
 
 from __future__ import annotations
@@ -17,16 +17,26 @@ import contextlib
 import os
 import re
 import secrets
+import selectors
 import shutil
 import signal
 import subprocess
+import time
 import typing as t
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .....module_utils._data.errors import InputError, Mistake, Unavailable
 
 _AT_ONCE = 8
 _LONGEST = 24 * 60 * 60
+_LARGEST = 1 << 27
+"""Bytes that are read at most of what a call prints."""
+_CHUNK = 1 << 16
+_TOO_LARGE = f"its answer is larger than {_LARGEST >> 20} MiB"
+_MOST = 16_384
+"""Domains, and pools, of a node: no libvirt lists more (REMOTE_DOMAIN_LIST_MAX, REMOTE_STORAGE_POOL_LIST_MAX)."""
+_COMMANDS = 500
+"""Commands in one call; the kernel takes 128 KiB in an argument."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _OF_NODE: Mapping[str, str] = {
     "nodeinfo": "nodeinfo",
@@ -62,9 +72,9 @@ def _ask_node(uri: str, timeout: float) -> dict[str, t.Any]:
         domains, pools = _uuids(listed), _uuids(pool_ids)
         asked = [f"dumpxml {uuid}" for uuid in domains]
         asked += [command.format(uuid) for command in ("pool-dumpxml {}", "vol-list {} --details") for uuid in pools]
-        *second, still = _run(uri, [*asked, "list --all --uuid"], timeout)
+        second, still = _run_all(uri, asked, timeout)
         found = dict(zip(domains, second))
-        unread = [uuid for uuid in _uuids(still) if not found.get(uuid, "").strip()]
+        unread = [uuid for uuid in still if not found.get(uuid, "").strip()]
         if unread:
             raise _Silent(f"it does not describe its domain {unread[0]}")
     except _Silent as error:
@@ -81,7 +91,21 @@ def _ask_node(uri: str, timeout: float) -> dict[str, t.Any]:
 
 
 def _uuids(listed: str) -> list[str]:
-    return [line.strip() for line in listed.splitlines() if _UUID.fullmatch(line.strip())]
+    found = list(dict.fromkeys(line.strip() for line in listed.splitlines() if _UUID.fullmatch(line.strip())))
+    if len(found) > _MOST:
+        raise _Silent(f"it lists {len(found)} domains or pools, which is more than {_MOST}")
+    return found
+
+
+def _run_all(uri: str, commands: Sequence[str], timeout: float) -> tuple[list[str], list[str]]:
+    """Return what each command prints, in as many calls as they need, and the domains that the node has at the end."""
+    printed: list[str] = []
+    for start in range(0, max(len(commands), 1), _COMMANDS):
+        *answers, still = _run(uri, [*commands[start : start + _COMMANDS], "list --all --uuid"], timeout)
+        printed += answers
+        if sum(map(len, printed)) > _LARGEST:
+            raise _Silent(_TOO_LARGE)
+    return printed, _uuids(still)
 
 
 class _Silent(Exception):
@@ -104,17 +128,47 @@ def _run(uri: str, commands: Sequence[str], timeout: float) -> list[str]:
         env={**os.environ, "LC_ALL": "C"},
         start_new_session=True,
     )
-    try:
-        output, errors = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        raise _Silent(f"there is no complete answer after {timeout:g} s") from None
+    with process:
+        try:
+            output, errors = _printed(process, timeout)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
     parts = output.decode("utf-8", "replace").split(mark)
     if process.returncode or len(parts) != len(commands) + 1:
         raise _Silent(_reason(errors.decode("utf-8", "replace")) or "virsh gives no complete answer")
     return parts[1:]
+
+
+def _printed(process: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, bytes]:
+    """Return what a process prints and which errors, when it has ended. Raises _Silent when that takes too long, or is too much."""
+    deadline = time.monotonic() + timeout
+    streams = t.cast("list[t.IO[bytes]]", [process.stdout, process.stderr])
+    found = {stream: bytearray() for stream in streams}
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ)
+        for stream in _readable(selector, deadline):
+            chunk = os.read(stream.fileno(), _CHUNK)
+            found[stream] += chunk
+            if not chunk:
+                selector.unregister(stream)
+            if len(found[stream]) > _LARGEST:
+                raise _Silent(_TOO_LARGE)
+    try:
+        process.wait(max(deadline - time.monotonic(), 0))
+    except subprocess.TimeoutExpired:
+        raise _Silent(f"there is no complete answer after {timeout:g} s") from None
+    output, errors = found.values()
+    return bytes(output), bytes(errors)
+
+
+def _readable(selector: selectors.BaseSelector, deadline: float) -> Iterator[t.IO[bytes]]:
+    """Yield streams that can be read, until none is left or the time is over."""
+    while selector.get_map() and (left := deadline - time.monotonic()) > 0:
+        for key, _events in selector.select(left):
+            yield t.cast("t.IO[bytes]", key.fileobj)
 
 
 def _reason(errors: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import time
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
@@ -24,6 +25,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.li
     parse_libvirt,
     read_uris,
 )
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.libvirt.pools import Pool, Volume, read_volumes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.load import check_source
 from ansible_collections.bareon.allocator.tests.support.group.libvirt import GIB, NFS, disk, domain, node, pool
 
@@ -332,3 +334,29 @@ def test_uris(uris):
 def test_options_that_do_not_go_with_it(more):
     with pytest.raises(InputError):
         check_source({"type": "libvirt", "uris": {"n": "qemu:///system"}} | more)
+
+
+HOSTILE = {
+    "blanks": " " * 300_000,
+    "columns": "a  " * 100_000 + "1.00 GiB",
+    "colons": "a : " * 100_000,
+    "digits": "1" * 300_000,
+    "lines": "a  b\n" * 60_000,
+}
+
+
+@pytest.mark.parametrize("answer", ["nodeinfo", "nodememstats", "freepages", "networks", "snapshots", "domstats", "volumes"])
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_lying_host_costs_no_more_than_reading_its_answer(answer, text):
+    """Lines of any length are read in proportion to their length; a pattern that tries every way to divide them takes hours."""
+    own = {"volumes": [text], "pools": [pool("vms")]} if answer == "volumes" else {answer: node()[answer] + text}
+    started = time.process_time()
+    cluster = cluster_of([domain(f"g{number}") for number in range(50)], n2=node(domains=[], **own))
+    assert len(cluster.instances) == 50
+    assert time.process_time() - started < 20
+
+
+def test_the_path_of_a_volume_may_have_blanks():
+    listed = " a b.img   /images/a  b.img   file   1.00 GiB   0.00 B\n odd\n c   /images/c   file   2.5 MiB  \n"
+    pools = [Pool("vms", "dir", False, (), 0, 0, "/images")]
+    assert read_volumes([listed], pools) == {"/images/a  b.img": Volume("vms", 2**30)}

@@ -31,6 +31,8 @@ if not file.exists():
     sys.exit("error: failed to connect to the hypervisor\\nerror: Cannot recv data: Connection refused")
 answers = json.loads(file.read_text())
 time.sleep(answers.get("seconds", 0))
+while "endless" in answers:
+    getattr(sys, answers["endless"]).write("x" * 65536)
 code = 0
 for command in script.split("; "):
     code = 0
@@ -140,3 +142,36 @@ def test_without_virsh(monkeypatch, tmp_path):
 def test_timeouts(timeout):
     with pytest.raises(InputError):
         fetch_libvirt({"n1": "test:///default"}, timeout)
+
+
+def many(count):
+    """Return what the commands of a node with that many domains print."""
+    uuids = [f"{number:08x}-7452-4b32-bd5d-5fd4ec6e5ebf" for number in range(count)]
+    found = {f"dumpxml {uuid}": domain(f"g{number}", uuid=uuid) for number, uuid in enumerate(uuids)}
+    return printed(**{"list --all --uuid": "\n".join(uuids)}) | found
+
+
+def test_more_guests_than_one_call_asks_for_are_all_read(ask):
+    found = ask({"n1": many(1700)})
+    assert len(parse_libvirt(found).instances) == 1700
+    assert len(ask({"n1": many(1700)}, log=True)) == 2 * (1 + 4)
+
+
+def test_a_node_that_lists_more_domains_than_libvirt_can_is_not_believed(ask):
+    endless = "\n".join(f"{number:08x}-7452-4b32-bd5d-5fd4ec6e5ebf" for number in range(20_000))
+    found = ask({"n1": printed(**{"list --all --uuid": endless}), "n2": printed()})
+    assert "16384" in found["n1"]["unreachable"]
+    assert "domains" in found["n2"]
+
+
+def test_a_domain_that_is_listed_again_and_again_is_one(ask):
+    again = printed(**{"list --all --uuid": f"{UUIDS[0]}\n" * 30_000})
+    assert len(ask({"n1": again})["n1"]["domains"]) == 1
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_an_answer_without_an_end_is_cut_off_by_its_size(ask, stream):
+    """It is long before the time is over, and the program is ended."""
+    found = ask({"n1": printed(endless=stream), "n2": printed()}, timeout=600.0)
+    assert "MiB" in found["n1"]["unreachable"]
+    assert "domains" in found["n2"]
