@@ -42,7 +42,7 @@ def verified(assignment: Assignment, found: GroupPlan) -> GroupPlan:
     instances, nodes = range(len(assignment.cluster.instances)), frozenset(state.group_nodes(assignment.group).tolist())
     if found.group != assignment.group or not set(found.blocked) | found.refused.keys() <= set(instances):
         raise InvalidPlan("names another group, or instances that are not there")
-    if not {node for why in found.refused.values() for node in (why.target, why.failing)} <= nodes:
+    if not {node for why in found.refused.values() for node in (why.target, *why.failing)} <= nodes:
         raise InvalidPlan("names nodes that are not of its group")
     mode, ways = (options.score, possible_moves) if isinstance(options, BalanceOptions) else (ScoreMode.HTOOLS, conceivable_moves)
     # Raise InvalidPlan unless each move is one of those that are possible where the moves before it have led.

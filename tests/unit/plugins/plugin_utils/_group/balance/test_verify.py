@@ -88,12 +88,26 @@ def test_a_plan_that_is_none_is_refused(honest, lie):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"group": 1}, {"group": -1}, {"blocked": (7,)}, {"refused": {-1: Refused(0, 1, 1.0)}}, {"refused": {0: Refused(9, 1, 1.0)}}]
+    "changed",
+    [
+        {"group": 1},
+        {"group": -1},
+        {"blocked": (7,)},
+        {"refused": {-1: Refused(0, (1,), 1.0)}},
+        {"refused": {0: Refused(9, (1,), 1.0)}},
+        {"refused": {0: Refused(0, (1, 9), 1.0)}},
+    ],
 )
 def test_names_of_others_are_refused(honest, changed):
     assignment, found = honest
     with pytest.raises(InvalidPlan):
         verified(assignment, dataclasses.replace(found, **changed))
+
+
+def test_why_an_instance_stays_is_taken_with_all_nodes_whose_failure_it_names(honest):
+    assignment, plan = honest
+    refused = dataclasses.replace(plan, refused={0: Refused(3, (1, 2), 1.0)})
+    assert verified(assignment, refused) == refused
 
 
 def test_figures_are_counted_again(honest):
