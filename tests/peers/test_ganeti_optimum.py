@@ -82,9 +82,9 @@ def hbals_score(cluster: Cluster, folder: pathlib.Path) -> float:
     return Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0)).score(state)
 
 
-@pytest.mark.parametrize(("mirrored", "share", "gap"), [(False, 0.9, 0.1), (True, 0.45, 0.5)])
+@pytest.mark.parametrize(("mirrored", "share", "gap"), [(False, 0.92, 0.05), (True, 0.88, 0.05)])
 def test_never_worse_than_hbal_and_often_at_the_optimum(mirrored, share, gap, tmp_path):
-    """Of mirrored instances fewer placements are reached, as chains have three moves at most; what is lost is half of what hbal loses."""
+    """A few are missed, as chains have three moves at most; what is lost is a twentieth of what hbal loses."""
     at_optimum = hbal_there = 0
     ours_above, theirs_above = [], []
     for seed in SEEDS:

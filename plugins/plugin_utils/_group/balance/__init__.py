@@ -9,8 +9,8 @@ copied, instances that find no turn.
 
 In reading order: hbal (the decisions of Ganeti's hbal, one best move after the other), model (request and result), walk
 (from placement to placement by single moves; queue says which come next, watch shows how far it is), first_things (what is down, what
-is broken), sets (what is to be together), chains (exchanges and chains), search (a walk through all of these at one price after
-the other), group (from the placement that was found to a plan), super_cluster (which groups are
+is broken), sets (what is to be together), chains (exchanges and chains), beam (more chains, in small groups), search (a walk through all
+of these at one price after the other), group (from the placement that was found to a plan), super_cluster (which groups are
 balanced, one plan for all, plans at several prices), verify (whether a plan that a worker of a Dask cluster has made is one).
 After hbal and "Balancing changes" of the design for htools 2.3.
 """

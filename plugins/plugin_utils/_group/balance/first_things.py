@@ -13,7 +13,6 @@ Both go on from where the walk is. N+1 on shared storage may get worse for them,
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -82,7 +81,7 @@ def empty(walk: Walk) -> bool:
 def _bring_up(walk: Walk, instance: int, evaluator: MoveEvaluator) -> bool:
     """Bring an instance to the cheapest of its places that holds; return whether there is one."""
     before, flags = walk.cost, walk.state.fails_n1.copy()
-    for cost, kind, target in itertools.islice(walk.places(instance, evaluator), _PLACES):
+    for cost, _instance, kind, target in walk.cheapest(np.array([instance]), evaluator, _PLACES):
         move = walk.go(make_move(walk.state, instance, kind, target), cost)
         if walk.keeps_n1():
             walk.made.append(move)

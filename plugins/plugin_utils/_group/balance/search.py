@@ -19,7 +19,7 @@ when there is no other way, and N+1 on shared storage may get worse for all of t
 search that does not look at it gets further with the first things, its moves that help are made, and the search goes on from there.
 
 In small groups where instances stay down, or N+1 on shared storage is in the way, other ways are tried, too: other prices, other
-instances first, and hbal's moves as a start.
+instances first, and hbal's moves as a start. What small groups end at is searched for chains more widely (beam).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from collections.abc import Callable, Sequence
 from ..cluster.moves import Move, MoveKind
 from ..cluster.state import ClusterState
 from ..metrics.limits import Bounds
+from .beam import refine_widely
 from .chains import refine
 from .first_things import empty, mend, mend_at_any_rate, rescue
 from .hbal import HbalOptions, steps_like_hbal
@@ -69,6 +70,8 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
         search = _better(_searched_like_hbal(state, group, options, until, watch), search)
     if options.redundancy == Redundancy.PRICE and search.reserve is not None and any(search.first_things()) and not search.late():
         search = min(search, _searched_at_any_rate(state, group, options, until, watch, search), key=lambda one: one.rank())
+    if search.is_small():
+        refine_widely(search)
     moved = search.home.moved(search.state)
     met = dict.fromkeys(move.instance for move in search.made)
     first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.marked_offline[state.primary[instance]])

@@ -236,22 +236,26 @@ class Walk:
         self.back([move], before, flags)
         return False
 
-    def places(self, instance: int, evaluator: MoveEvaluator) -> list[tuple[float, MoveKind, int]]:
-        """Return the moves of an instance that limits let pass: cost, kind and target, the cheapest first."""
-        targets = evaluator.targets.nodes.tolist()
-        found = [
-            (cost, kind, target)
-            for block in evaluator.targets.blocks(self.state, np.array([instance]))
-            for kind, costs in evaluator.costs(self.evaluated(evaluator), block, self.price()).items()
-            for cost, target in zip(costs[0].tolist(), [NOWHERE] if kind == MoveKind.FAILOVER else targets)
-            if np.isfinite(cost)
-        ]
-        return sorted(found, key=lambda place: place[0])
+    def cheapest(self, instances: Integers, evaluator: MoveEvaluator, most: int | None = None) -> list[tuple[float, int, MoveKind, int]]:
+        """Return moves that limits let pass, `most` at most: cost, instance, kind and target, the cheapest first."""
+        found, evaluation, price = [], self.evaluated(evaluator), self.price()
+        for block in evaluator.targets.blocks(self.state, instances):
+            for kind, costs in evaluator.costs(evaluation, block, price).items():
+                targets = np.array([NOWHERE]) if kind == MoveKind.FAILOVER else evaluator.targets.nodes
+                flat = costs.ravel()
+                cells = np.argsort(flat, kind="stable")[:most]
+                cells = cells[np.isfinite(flat[cells])]
+                rows, columns = np.unravel_index(cells, costs.shape)
+                found += [
+                    (cost, instance, kind, target)
+                    for cost, instance, target in zip(flat[cells].tolist(), block.instances[rows].tolist(), targets[columns].tolist())
+                ]
+        return sorted(found, key=lambda move: move[0])[:most]
 
     def make_again(self, move: Move) -> None:
         """Make a move of another search whatever it gains, if all limits let it pass from where the instance is."""
         before, flags = self.cost, self.state.fails_n1.copy()
-        for cost, kind, target in self.places(move.instance, self.evaluator):
+        for cost, _instance, kind, target in self.cheapest(np.array([move.instance]), self.evaluator):
             here = make_move(self.state, move.instance, kind, target)
             if here == move:
                 self.go(here, cost)
