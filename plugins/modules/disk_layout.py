@@ -452,7 +452,6 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.least imp
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import read_protections
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.replacing import why_no_pairs
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.form import is_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
@@ -542,7 +541,10 @@ def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine)
     names = [container.name for container in layout.containers]
     mistakes += too_small(layout)
     mistakes += list(why_not_shrink(layout, params["allow_shrink"]))
-    mistakes += list(why_no_pairs(params["replace"]))
+    if params["replace"]:
+        from ansible_collections.bareon.allocator.plugins.module_utils._layout.replacing import why_no_pairs
+
+        mistakes += list(why_no_pairs(params["replace"]))
     mistakes += [f"luks_key_files.{name}: there is no container of that name in the schema" for name in key.files if name not in names]
     if mistakes:
         refuse(module, mistakes)

@@ -18,16 +18,10 @@ from dataclasses import dataclass, field, replace
 from .._facts.present import Present
 from .._schema.model import Layout
 from .._steps import requirements
-from .._steps.cache import CACHE_CHECK
 from .._steps.key import NO_KEY
-from .._steps.luks import CRYPTSETUP, lacks_key, opens
-from .._steps.lvm import LVM, JoiningStep
 from .._steps.machine import Machine, StepFailed
-from .._steps.md import MDADM
 from .._steps.needs import Tool
 from .._steps.step import Step
-from .._steps.thin import THIN_CHECK
-from .._steps.zfs import ZPOOL
 from .disks import find_disks
 from .identified import headers
 from .losses import DiskLoss, paragraph, together, why_unconfirmed
@@ -151,7 +145,7 @@ def _carry_out_all(
         if stop_asked():
             return replace(report, pending=plan.steps[position:], problem="Stopped by a signal before the next step")
         try:
-            if isinstance(step, JoiningStep):
+            if step.flushes_before:
                 machine.flush(disks)
             step.run(machine)
             if _is_last_of_its_kind(plan.steps, position):
@@ -185,7 +179,19 @@ def _changed_before(report: Report) -> str:
 def _refusals(request: Request, machine: Machine, plan: LayoutPlan, known: Sequence[DiskLoss] = ()) -> tuple[str, ...]:
     """Return all refusals, first the missing tools: the others may follow from facts that these tools would have read."""
     found = (*plan.refusals, *_unconfirmed(request, plan, known))
-    layout = request.layout
+    return (*requirements.missing_tools(machine, _tools_for(request.layout)), *found) if found else ()
+
+
+def _tools_for(layout: Layout) -> tuple[Tool, ...]:
+    """Return the tools that tell of what a layout has."""
+    # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from .._steps.cache import CACHE_CHECK
+    from .._steps.luks import CRYPTSETUP
+    from .._steps.lvm import LVM
+    from .._steps.md import MDADM
+    from .._steps.thin import THIN_CHECK
+    from .._steps.zfs import ZPOOL
+
     needed: tuple[tuple[Tool, Sequence[t.Any]], ...] = (
         (LVM, layout.groups),
         (THIN_CHECK, layout.pools),
@@ -194,8 +200,7 @@ def _refusals(request: Request, machine: Machine, plan: LayoutPlan, known: Seque
         (MDADM, layout.arrays),
         (ZPOOL, layout.zpools),
     )
-    tools = [tool for tool, things in needed if things]
-    return (*requirements.missing_tools(machine, tools), *found) if found else ()
+    return tuple(tool for tool, things in needed if things)
 
 
 def _unconfirmed(request: Request, plan: LayoutPlan, known: Sequence[DiskLoss]) -> Iterator[str]:
@@ -210,6 +215,10 @@ def _unconfirmed(request: Request, plan: LayoutPlan, known: Sequence[DiskLoss]) 
 
 def _missing(request: Request, machine: Machine, present: Present, steps: tuple[Step, ...]) -> tuple[str, ...]:
     lacking = requirements.missing(machine, steps)
+    if not steps and not request.layout.containers:
+        return lacking
+    from .._steps.luks import lacks_key
+
     if any(lacks_key(step, machine.luks_key) for step in steps):
         return (*lacking, "LUKS containers must be made or opened: give luks_key or luks_key_file")
     return (*lacking, *_wrong_keys(request, machine, present))
@@ -220,6 +229,8 @@ def _wrong_keys(request: Request, machine: Machine, present: Present) -> Iterato
 
     Where a schema says what is to open a container, that may be another key than those that are given.
     """
+    from .._steps.luks import opens
+
     found, _refusals = find_disks(request.layout, present, request.wipe)
     otherwise = {container.name for container in request.layout.containers if container.unlock}
     for name, node in headers(request.layout, present, found).items():

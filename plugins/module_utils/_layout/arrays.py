@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The array of a stack: which of its members it runs on, which join it, which come back, and by how much it grows. Pure."""
+"""The array of a stack: which of its members it runs on, which join it, which come back, and by how much it grows. Pure.
+
+Hosts get sources, and compile in each run what they import: the steps of md only where there is one to take.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from .._facts.present import Present
 from .._facts.stacks import Superblock
 from .._facts.tree import Device, Tree
 from .._schema.model import DesiredArray
-from .._steps.md import AddMembers, ChangeBitmap, ChangeWriteMostly, ReAddMembers, StartArray, StopArray
 from .._steps.step import Step
 from .._storage import overhead
 from .._storage.raid import CHANGEABLE, FAR, WRITE_MOSTLY, RaidLevel, array_options, data_legs
@@ -60,9 +62,13 @@ def taking_back(present: Present, stack: Stack) -> t.Optional[Step]:
     found = look_at_array(present, stack) if stack.array is not None else Found()
     halves = _halves(present.tree, stack) if found.device is not None else ()
     if halves:
+        from .._steps.md import StopArray
+
         return StopArray(str(halves[0].dev))
     if found.device is None or not found.returning:
         return None
+    from .._steps.md import AddMembers, ReAddMembers
+
     node, spares = str(found.device.dev), tuple(match.node for match in found.returning if _superblock(present, match).role is None)
     others = tuple(match.node for match in found.returning if match.node not in spares)
     return ReAddMembers(node, others) if others else AddMembers(node, spares)
@@ -73,6 +79,8 @@ def changed_options(present: Present, stack: Stack) -> Iterator[Step]:
     array = array_of(present, stack)
     if array is None or stack.array is None:
         return
+    from .._steps.md import ChangeBitmap, ChangeWriteMostly
+
     unlike = {key: wanted for key, _there, wanted in stack.array.options.unlike(array_options(array.details))}
     if "bitmap" in unlike:
         yield ChangeBitmap(str(array.dev), array.name, unlike["bitmap"])
@@ -87,7 +95,11 @@ def changed_options(present: Present, stack: Stack) -> Iterator[Step]:
 
 def overwritten_in(present: Present, stack: Stack) -> tuple[Device, ...]:
     """Return the returning members that have something from before which the array has changed since."""
-    if stack.array is None or not isinstance(stack.taking_back, ReAddMembers):
+    if stack.array is None or stack.taking_back is None:
+        return ()
+    from .._steps.md import ReAddMembers
+
+    if not isinstance(stack.taking_back, ReAddMembers):
         return ()
     found = look_at_array(present, stack)
     copies = [match for match in found.returning if _superblock(present, match).is_copy]
@@ -117,6 +129,8 @@ def look_at_array(present: Present, stack: Stack) -> Found:
         return Found(problem=f"{stack.matches[0].node} is there, but not as a member of the array {array.device}")
     halves = _halves(tree, stack)
     if device in halves:
+        from .._steps.md import StopArray
+
         # What udev put together by halves is taken apart, and started with all its members.
         return Found(opening=StopArray(str(device.dev)))
     # Another half's event count can be read once that half is stopped.
@@ -130,6 +144,8 @@ def look_at_array(present: Present, stack: Stack) -> Found:
     if problem is not None:
         return Found(problem=problem)
     if not device.running:
+        from .._steps.md import StartArray
+
         nodes = tuple(match.node for match in stack.matches)
         return Found(opening=StartArray(array.device, nodes, device.uuid or ""))
     return Found(device, joining=joining, returning=returning)

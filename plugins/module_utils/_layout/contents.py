@@ -19,7 +19,6 @@ from .._facts.torn import Torn
 from .._facts.tree import Device, Filesystem, Tree
 from .._schema.model import DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
 from .._steps.filesystem import RestoreSuperblock
-from .._steps.luks import OpenLuks
 from .._storage import zfs
 from .._storage.btrfs import BTRFS
 from .._storage.filesystems import EXT4, FILESYSTEMS
@@ -338,6 +337,9 @@ def _opened(tree: Tree, name: str, below: Device) -> Found:
         return Found(problem=f"{below.dev or below.name} {_holds(below)}, but LUKS is wanted there")
     opened = next((child for child in tree.children(below.name) if child.kind == "crypt"), None)
     if opened is None or not opened.running:
+        # Hosts get sources, and compile in each run what they import: this only where it is used.
+        from .._steps.luks import OpenLuks
+
         return Found(opening=OpenLuks(str(below.dev), name))
     return Found(opened)
 

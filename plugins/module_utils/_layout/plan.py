@@ -25,12 +25,10 @@ from dataclasses import dataclass, replace
 from .._facts.present import Present
 from .._facts.tree import Device
 from .._schema.model import Layout
-from .._steps.filesystem import MakeFilesystem, MakeSwap
-from .._steps.luks import OpenLuks
-from .._steps.md import StartArray
 from .._steps.step import Step
 from .arrays import array_growth, array_of, overwritten_in
-from .build import Site, building_steps, removals
+from .build import building_steps, removals
+from .build_contents import Site
 from .clashes import identity_notes
 from .contents import condemned_by, judge_stacks, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
@@ -54,7 +52,9 @@ from .salted import with_salts
 from .stack import Action, Stack
 from .teardown import Destroyed, staying_devices, teardown_refusals, teardown_steps
 from .unfinished import with_strangers
-from .volume_groups import GroupPlan, VolumeAction, check_room, judge_groups
+
+if t.TYPE_CHECKING:
+    from .volume_groups import GroupPlan
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ def _forbidden(
 ) -> tuple[str, ...]:
     """Return why steps may not be done, whatever they would destroy: on disks that nothing is written to, or on too little room."""
     # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from .._steps.filesystem import MakeFilesystem, MakeSwap
     from .least import too_small_here
     from .written import write_refusals
 
@@ -287,10 +288,16 @@ def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_un
     found = (lose(match, lost) for disk in disks for match in match_disk(disk, present.tree))
     matched = {match.desired.device: with_strangers(layout, present, match) for match in found}
     stacks = judge_stacks(layout, present, matched)
-    groups = judge_groups(layout, present, stacks, keep_unlisted) if len(disks) == len(layout.disks) else ()
+    groups = _judged_groups(layout, present, stacks, keep_unlisted) if layout.groups and len(disks) == len(layout.disks) else ()
     built = {match.desired.device for stack in stacks if stack.action is Action.BUILD for match in stack.matches}
     tables = _tables(disks, stacks, Conditions(present.tree, built, keep_unlisted, lost))
     return _Draft(layout, present, stacks, groups, tables, _destroyed(present, stacks, groups, tables))
+
+
+def _judged_groups(layout: Layout, present: Present, stacks: Sequence[Stack], keep_unlisted: bool) -> tuple[GroupPlan, ...]:
+    from .volume_groups import judge_groups
+
+    return judge_groups(layout, present, stacks, keep_unlisted)
 
 
 def _tables(disks: Sequence[FoundDisk], stacks: Sequence[Stack], conditions: Conditions) -> tuple[TablePlan, ...]:
@@ -302,7 +309,7 @@ def _tables(disks: Sequence[FoundDisk], stacks: Sequence[Stack], conditions: Con
 def _destroyed(present: Present, stacks: Sequence[Stack], groups: Sequence[GroupPlan], tables: Sequence[TablePlan]) -> Destroyed:
     """Return what is destroyed: by the tables, under rebuilt contents, and of logical volumes."""
     rebuilt = [match for stack in stacks if stack.action is Action.BUILD for match in stack.matches if match.status is not Status.NEW]
-    refilled = [volume for group in groups for volume in group.volumes if volume.action is VolumeAction.REFILL]
+    refilled = [volume for group in groups for volume in group.volumes if volume.refills]
     roots = [device for table in tables for device in table.destroyed] + [match.device for match in rebuilt if match.device is not None]
     removed = [volume for group in groups for volume in (*group.replaced, *group.removed)]
     # With a pool all goes that is in it.
@@ -320,6 +327,8 @@ def _refusals(draft: _Draft) -> Iterator[str]:
     for group in draft.groups:
         yield from group.problems
         if not any(stack.opening for stack in draft.stacks):
+            from .volume_groups import check_room
+
             yield from check_room(draft.layout, group, _grown(draft))
 
 
@@ -374,16 +383,25 @@ def _openings(draft: _Draft) -> Iterator[Step]:
         yield from (volume.opening for volume in group.volumes if volume.opening is not None)
 
 
+def _names_of_openings(openings: Sequence[Step]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the containers that are opened, and the devices of the arrays that are started."""
+    if not openings:
+        return frozenset(), frozenset()
+    from .._steps.luks import OpenLuks
+    from .._steps.md import StartArray
+
+    opened = frozenset(opening.name for opening in openings if isinstance(opening, OpenLuks))
+    return opened, frozenset(opening.device for opening in openings if isinstance(opening, StartArray))
+
+
 def _name_clashes(draft: _Draft) -> Iterator[str]:
     """Give names that the layout is to use and that are others' on this host."""
     present, groups = draft.present, draft.groups
     names = draft.destroyed.names(present.tree)
     staying = [device for device in present.tree.devices.values() if device.name not in names]
     built = {stack.device for stack in draft.stacks if stack.action is Action.BUILD}
-    built |= {volume.desired.device for group in groups for volume in group.volumes if volume.action is not VolumeAction.KEEP}
-    openings = tuple(_openings(draft))
-    opened = {opening.name for opening in openings if isinstance(opening, OpenLuks)}
-    started = {opening.device for opening in openings if isinstance(opening, StartArray)}
+    built |= {volume.desired.device for group in groups for volume in group.volumes if not volume.stays}
+    opened, started = _names_of_openings(tuple(_openings(draft)))
     nodes = {device.dev for device in staying}
     for container in draft.layout.containers:
         if (container.below in built or container.name in opened) and container.device in nodes:

@@ -25,7 +25,7 @@ from .._facts.tree import Device, Tree
 from .._facts.twins import twin_notes
 from .._facts.uses import read_uses
 from .._schema.model import DesiredZpool, Layout
-from .._storage import bcache, zfs
+from .._storage import zfs
 from .._storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
 from .._storage.derived import host_salt
 from .._storage.filesystems import EXT4, FILESYSTEMS, Measure, fill
@@ -36,6 +36,8 @@ from .read_missing import read_missing
 from .read_traces import read_traces
 
 _FSTAB = "/etc/fstab"
+_BCACHE = "bcache"
+"""libblkid's word for backing devices and caches."""
 _HOST_IDENTITIES = ("/sys/class/dmi/id/product_uuid", "/etc/machine-id")
 
 
@@ -191,9 +193,15 @@ def _said_of_subvolumes(host: Host, device: Device) -> t.Optional[str]:
 
 def read_unflushed(host: Host, tree: Tree) -> dict[str, tuple[str, ...]]:
     """Return by cache of bcache the devices that it has data of which are nowhere else. One that cannot be read may have them of all."""
+    devices = [device for device in tree.devices.values() if any(signature.type == _BCACHE for signature in device.signatures)]
+    if not devices:
+        return {}
+    # Hosts get sources, and compile in each run what they import: this only where it is used.
+    from .._storage import bcache
+
     found: dict[str, t.Optional[bcache.Superblock]] = {}
-    for device in tree.devices.values():
-        if device.dev is not None and any(signature.type == bcache.TYPE for signature in device.signatures):
+    for device in devices:
+        if device.dev is not None:
             try:
                 found[device.name] = bcache.parse_superblock(host.read_bytes(device.dev, bcache.OFFSET, bcache.SIZE))
             except OSError:

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 
 from .._facts.present import Present, Zpool, ZpoolPart
 from .._facts.tree import Device, Filesystem, Tree
-from .._steps.luks import CloseMapping
-from .._steps.lvm import DeactivateGroup
-from .._steps.md import StopArray
 from .._steps.step import Step
-from .._steps.zfs import ExportZpool, ShrinkZpool
 from .._storage import zfs
 from .partitions import describe_one
 
@@ -82,17 +78,28 @@ def _closed_together(tree: Tree, device: Device) -> tuple[Device, ...]:
 
 
 def _teardown_step(present: Present, device: Device, names: Collection[str]) -> t.Optional[Step]:
+    # Hosts get sources, and compile in each run what they import: each kind of step only where it is needed.
     pool = present.zpool_on(device)
     if pool is not None:
+        from .._steps.zfs import ExportZpool, ShrinkZpool
+
         leaving = _leaving(pool, device, names)
         return ExportZpool(pool.name) if leaving is None else ShrinkZpool(pool.name, str(leaving.part), leaving.name)
     if not device.running or device.partition is not None:
         return None
     if device.kind == "crypt":
+        from .._steps.luks import CloseMapping
+
         return CloseMapping(str(device.dev).rsplit("/", 1)[-1])
     if device.kind == "lvm":
+        from .._steps.lvm import DeactivateGroup
+
         return DeactivateGroup(str(device.group), _group_uuid(present, device))
-    return StopArray(str(device.dev)) if device.kind.startswith(_ARRAYS) else None
+    if not device.kind.startswith(_ARRAYS):
+        return None
+    from .._steps.md import StopArray
+
+    return StopArray(str(device.dev))
 
 
 def _leaving(pool: Zpool, device: Device, names: Collection[str]) -> t.Optional[ZpoolPart]:

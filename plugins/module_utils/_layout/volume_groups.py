@@ -57,6 +57,16 @@ class VolumePlan:
     problem: t.Optional[str] = None
     stranger: t.Optional[str] = None
 
+    @property
+    def refills(self) -> bool:
+        """Whether it stays while all on it is made again."""
+        return self.action is VolumeAction.REFILL
+
+    @property
+    def stays(self) -> bool:
+        """Whether it stays with all on it."""
+        return self.action is VolumeAction.KEEP
+
     def shrinks(self, extent: int) -> bool:
         """Return whether a kept one is larger than desired, by at least an extent."""
         return self.action is VolumeAction.KEEP and self.present is not None and self.present.size >= self.desired.size + extent

@@ -149,6 +149,7 @@ class JoiningStep(GroupStep):
     disks are flushed before it.
     """
 
+    flushes_before: t.ClassVar[bool] = True
     devices: tuple[str, ...]
 
     def reaches(self, present: Present) -> Iterator[Reach]:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from .._facts.present import Present
 from .._facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
 from .._storage.gpt import partition_node
-from .._storage.gpt_bytes import RawTable, WrongTable, identified, pieces, read_raw_table, written
 from .._storage.samples import SAMPLE, between_ends
 from .._storage.units import MIB
 from .machine import CommandFailed, Machine, Region, StepFailed
@@ -25,6 +24,9 @@ from .needs import Tool
 from .picture import Picture, Piece, changed, without_dependents
 from .reach import Reach, rooms, whole_devices
 from .step import Step, Writes
+
+if t.TYPE_CHECKING:
+    from .._storage.gpt_bytes import RawTable
 
 SFDISK = Tool("sfdisk", "fdisk", "util-linux")
 PARTX = Tool("partx", "util-linux", "util-linux")
@@ -207,6 +209,9 @@ class FinishPartitions(Step):
         _compare(read_table(machine, self.disk, self.sector), self.disk, str(table.uuid), wanted)
 
     def _finish_in_place(self, there: RawTable, final: t.Mapping[int, str], machine: Machine) -> None:
+        # Hosts get sources, and compile in each run what they import: this only where it is used.
+        from .._storage.gpt_bytes import WrongTable, identified, pieces
+
         try:
             wanted = identified(there, final)
         except WrongTable as error:
@@ -306,6 +311,8 @@ def _write_entries(disk: str, uuid: str, sector: int, headers: Sequence[str], en
 
 
 def _raw_table(disk: str, sector: int, machine: Machine) -> t.Optional[RawTable]:
+    from .._storage.gpt_bytes import read_raw_table
+
     try:
         return read_raw_table(lambda start, size: machine.read_bytes(disk, start, size), sector)
     except OSError as error:
@@ -313,6 +320,8 @@ def _raw_table(disk: str, sector: int, machine: Machine) -> t.Optional[RawTable]
 
 
 def _write_in_place(disk: str, there: RawTable, uuid: str, entries: Iterable[_Entry], machine: Machine) -> None:
+    from .._storage.gpt_bytes import WrongTable, written
+
     try:
         machine.write(disk, written(there, entries, uuid, device_size(machine, disk)))
     except WrongTable as error:

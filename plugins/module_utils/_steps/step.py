@@ -65,7 +65,12 @@ class Judged(t.Protocol):
 
 
 class Step(Described, abc.ABC):
-    """A step of a layout. Only `run` needs a machine: planning, the gate, previews and check mode read the rest."""
+    """A step of a layout. Only `run` needs a machine: planning, the gate, previews and check mode read the rest.
+
+    With `flushes_before` disks are flushed before it.
+    """
+
+    flushes_before: t.ClassVar[bool] = False
 
     @abc.abstractmethod
     def tools(self) -> tuple[Tool, ...]:

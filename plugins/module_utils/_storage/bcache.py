@@ -11,8 +11,6 @@ import typing as t
 import uuid
 from dataclasses import dataclass
 
-TYPE = "bcache"
-"""libblkid's word for both kinds of devices."""
 OFFSET = 4096
 SIZE = 120
 """Bytes: where the superblock lies, and how much is read."""
