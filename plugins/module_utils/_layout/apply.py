@@ -183,7 +183,7 @@ def _refusals(request: Request, machine: Machine, plan: LayoutPlan, known: Seque
 
 
 def _tools_for(layout: Layout) -> tuple[Tool, ...]:
-    """Return the tools that tell of what a layout has."""
+    """Return the tools that read what a layout has."""
     # Hosts get sources, and compile in each run what they import: this only where it is used.
     from .._steps.cache import CACHE_CHECK
     from .._steps.luks import CRYPTSETUP
