@@ -89,6 +89,8 @@ class Present:
     """By the name of what carries it, on unfinished partitions and volumes: what is closed or stopped, and has something in it."""
     missing: Mapping[tuple[str, int], Signature] = field(default_factory=dict)
     """By the name of a disk and an offset what lies where a partition of the layout begins that the table does not have."""
+    loose: Mapping[str, tuple[Signature, ...]] = field(default_factory=dict)
+    """By the name of a disk what has a signature in room that no partition has, and that one of the layout takes."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

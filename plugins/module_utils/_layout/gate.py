@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .._facts.present import Present
+from .._facts.signatures import Signature
 from .._facts.tree import PARTITION_TABLES, Device
 from .._steps.reach import Reach
 from .._steps.step import Judged
@@ -79,6 +80,8 @@ def _findings(present: Present, reach: Reach) -> Iterator[Finding]:
     for signature in device.signatures:
         if signature.type not in PARTITION_TABLES:
             yield from (Finding(device, signature.type, offset) for offset in signature.offsets if reach.start <= offset < reach.end)
+    for signature in loose_in(present, reach):
+        yield Finding(device, f"{_named(signature)} in no partition", signature.offsets[0])
     for child in tree.children(device.name):
         if child.partition is None and child.running:
             yield Finding(child, f"{child.kind} running on the disk as a whole")
@@ -87,11 +90,21 @@ def _findings(present: Present, reach: Reach) -> Iterator[Finding]:
                 yield from _content(each)
 
 
+def loose_in(present: Present, reach: Reach) -> Iterator[Signature]:
+    """Give what has a signature in the reached room of a disk, and lies in no partition."""
+    for signature in present.loose.get(reach.device, ()):
+        if reach.end is not None and reach.start <= signature.offsets[0] < reach.end:
+            yield signature
+
+
+def _named(signature: Signature) -> str:
+    return f"{signature.type} {signature.label!r}" if signature.label else signature.type
+
+
 def _content(device: Device) -> Iterator[Finding]:
     """Give what is on a device itself."""
     for signature in device.signatures:
-        label = f" {signature.label!r}" if signature.label else ""
-        yield Finding(device, f"{signature.type}{label}", signature.offsets[0] if signature.offsets else None)
+        yield Finding(device, _named(signature), signature.offsets[0] if signature.offsets else None)
     if device.remains is not None:
         yield Finding(device, device.remains.words)
     if device.mountpoints:

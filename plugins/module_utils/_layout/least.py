@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""File systems that are to be made on less than their programs take: found before anything is written. Pure."""
+"""File systems and LUKS containers that are to be made on less than their programs take: found before anything is written. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from collections.abc import Collection, Iterator, Mapping
 from .._schema.model import DesiredContainer, DesiredFilesystem, DesiredVolume, Layout
 from .._storage.filesystems import SECTOR, least_size
 from .._storage.units import MIB
-from .capacity import capacity, size_of
+from .capacity import capacity, container_head, size_of
 
 
 def too_small(layout: Layout) -> Iterator[str]:
-    """Give each file system, with its place, whose device holds less than it takes on sectors of 512 bytes; those that are kept may be."""
+    """Give what holds less than it takes, with its place: LUKS containers, and file systems on sectors of 512 bytes; what is kept may."""
+    for container in layout.containers:
+        size, least = _size(layout, container.below), container_head(layout, container.below)
+        if not container.keep_data and size < least:
+            yield (
+                f"{container.place}.device: {container.below} has {size // MIB} MiB; make it larger: "
+                f"a LUKS container takes {least // MIB} or more, for its header and a MiB of data"
+            )
     for filesystem in layout.filesystems:
         if not filesystem.keep_data:
             yield from _without_room(layout, filesystem, SECTOR)

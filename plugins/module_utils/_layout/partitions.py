@@ -129,8 +129,14 @@ def match_disk(disk: FoundDisk, tree: Tree) -> tuple[PartitionMatch, ...]:
     """Return the desired partitions of a disk with the present ones that they match."""
     if disk.device.table is None or disk.device.table.type != "gpt" or is_overlaid(disk, tree):
         return tuple(PartitionMatch(part, disk, Status.NEW) for part in disk.desired.partitions)
-    there = partitions_of(disk, tree)
+    there = [part for part in partitions_of(disk, tree) if not is_given_up(disk, part)]
     return tuple(_match(part, disk, there) for part in disk.desired.partitions)
+
+
+def is_given_up(disk: FoundDisk, part: Device) -> bool:
+    """Return whether a partition is marked as one that is removed: a run that was permitted to do that was cut off."""
+    table, entry = disk.device.table, entry_of(part)
+    return table is not None and entry.uuid == derived.removed_uuid(str(table.uuid), entry.start)
 
 
 def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
@@ -146,7 +152,8 @@ def is_ours(disk: FoundDisk, matches: Iterable[PartitionMatch], tree: Tree) -> b
     table = disk.device.table
     if table is None or table.type != "gpt" or is_overlaid(disk, tree):
         return False
-    return derived.salt_of_table(disk.desired.id, table.uuid) is not None or any(match.status is not Status.NEW for match in matches)
+    begun = any(match.status is not Status.NEW for match in matches) or any(is_given_up(disk, part) for part in partitions_of(disk, tree))
+    return begun or derived.salt_of_table(disk.desired.id, table.uuid) is not None
 
 
 def is_empty(disk: FoundDisk, tree: Tree) -> bool:
@@ -297,6 +304,7 @@ def _content(kind: str, label: t.Optional[str]) -> str:
 class TablePlan:
     """The plan of a disk's table: steps, destroyed partitions, and refusals.
 
+    `marked` are the partitions of those that are destroyed which are to be marked as removed, before anything on them is.
     `restoring` is the write that comes before all others, in a round of its own, where only the backup of the table is whole.
     `cleared` are the signatures of the disk as a whole that go: where, and of which type.
     """
@@ -305,6 +313,7 @@ class TablePlan:
     steps: tuple[Step, ...] = ()
     destroyed: tuple[Device, ...] = ()
     refusals: tuple[str, ...] = ()
+    marked: tuple[Device, ...] = ()
     restoring: t.Optional[WritePartitionTable] = None
     cleared: tuple[tuple[int, str], ...] = ()
 
@@ -314,13 +323,15 @@ class Conditions:
     """What the tables depend on in addition to the disks.
 
     `built` are the devices of desired partitions on which everything is made. Of partitions that are not desired those `lost` (by name) are
-    parts of something that is destroyed; without `keep_unlisted` all are removed. Both only where the disk may be wiped.
+    parts of something that is destroyed; without `keep_unlisted` all are removed. Both only where the disk may be wiped. Those `condemned`
+    (by name) are marked as to be made again before, on all disks.
     """
 
     tree: Tree
     built: Collection[str]
     keep_unlisted: bool
     lost: Collection[str]
+    condemned: Collection[str] = ()
 
 
 def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Conditions) -> TablePlan:
@@ -377,8 +388,10 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     remade = tuple(match.device for match in matches if match.status is Status.REMAKE and match.device is not None)
     others = [part for part in partitions_of(disk, tree) if part.name not in matched]
     in_the_way = {part.name: [match for match in matches if _collides(part, match)] for part in others}
-    refusals = [] if disk.may_wipe else [_refusal(disk, tree, part, in_the_way[part.name]) for part in others if in_the_way[part.name]]
-    given = {part.name for part in others if disk.may_wipe and (part.name in conditions.lost or not conditions.keep_unlisted)}
+    given = {part.name for part in others if is_given_up(disk, part)}
+    refused = [part for part in others if in_the_way[part.name] and part.name not in given and not disk.may_wipe]
+    refusals = [_refusal(disk, tree, part, in_the_way[part.name]) for part in refused]
+    given |= {part.name for part in others if disk.may_wipe and (part.name in conditions.lost or not conditions.keep_unlisted)}
     removed = tuple(part for part in others if in_the_way[part.name] or part.name in given)
     staying = tuple(part for part in others if part not in removed)
     entries = [_entry(match, conditions.built) for match in matches] + [_staying_entry(part) for part in staying]
@@ -390,7 +403,10 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     # What the disk as a whole was a part of would come back as soon as the kernel looks at the table.
     gaps = (ClearGaps(disk.node, disk.desired.id, tuple(offset for offset, _type in stale)),) if clears else ()
     destroyed = (*remade, *removed, *gone_partitions(disk, tree), *(_resurrected(disk, tree) if clears else ()))
-    return TablePlan(disk, (*gaps, *writes), destroyed, tuple(refusals), _restoring(disk, tree), stale if clears else ())
+    marked = tuple(part for part in (*remade, *removed) if not is_given_up(disk, part) and part.name not in conditions.condemned)
+    condemned = [part for part in remade if part.name in conditions.condemned]
+    marks = (mark_for_loss(disk, tree, (), condemned),) if condemned else ()
+    return TablePlan(disk, (*gaps, *marks, *writes), destroyed, tuple(refusals), marked, _restoring(disk, tree), stale if clears else ())
 
 
 def _restoring(disk: FoundDisk, tree: Tree) -> t.Optional[WritePartitionTable]:
@@ -401,13 +417,16 @@ def _restoring(disk: FoundDisk, tree: Tree) -> t.Optional[WritePartitionTable]:
     return rewrite_table(disk, tree) if not is_first_copy_whole(disk) and not gone_partitions(disk, tree) else None
 
 
-def mark_for_rebuild(disk: FoundDisk, tree: Tree, matches: Iterable[PartitionMatch]) -> WritePartitionTable:
-    """Return the write that marks partitions as what is to be made again; all stays where it is, and may be in use."""
-    uuids = {match.device.name: match.desired.condemned for match in matches if match.device is not None}
-    entries = [replace(_staying_entry(part), uuid=uuids.get(part.name, str(entry_of(part).uuid))) for part in partitions_of(disk, tree)]
-    marked = [entry for entry in entries if entry.uuid in uuids.values()]
-    summary = tuple(f"mark partition {entry.number} as to be made again" for entry in marked)
-    return _write(disk, tuple(sorted(entries, key=lambda entry: entry.number)), (), summary)
+def mark_for_loss(disk: FoundDisk, tree: Tree, rebuilt: Iterable[PartitionMatch], removed: Iterable[Device]) -> WritePartitionTable:
+    """Return the write that marks partitions as what is to be made again, or removed; all stays where it is, and may be in use."""
+    again = {match.device.name: match.desired.condemned for match in rebuilt if match.device is not None}
+    table = str(disk.device.table.uuid) if disk.device.table is not None else disk.desired.table
+    gone = {part.name: derived.removed_uuid(table, entry_of(part).start) for part in removed}
+    marks = {**again, **gone}
+    entries = [replace(_staying_entry(part), uuid=marks.get(part.name, str(entry_of(part).uuid))) for part in partitions_of(disk, tree)]
+    summary = [f"mark partition {entry.number} as to be made again" for entry in entries if entry.uuid in again.values()]
+    summary += [f"mark partition {entry.number} as to be removed" for entry in entries if entry.uuid in gone.values()]
+    return _write(disk, tuple(sorted(entries, key=lambda entry: entry.number)), (), tuple(summary))
 
 
 def rewrite_table(disk: FoundDisk, tree: Tree) -> WritePartitionTable:
@@ -470,12 +489,12 @@ def _staying_entry(part: Device) -> TableEntry:
 def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], removed: tuple[Device, ...]) -> tuple[WritePartitionTable, ...]:
     """Return the writes of the table; none when it and the kernel have all entries as they are to be.
 
-    What is removed goes by a write of its own: cut off behind it, the room belongs to nobody, and can be cleared without a permission
-    before a new partition is there that would show what was in it. A table of which only the backup is whole is written as it is before.
+    What is removed is marked before, so that a run that is cut off needs no permission any more; it goes with the write that brings what is
+    new, so that no room which may have something of before is ever without an entry. A table of which only the backup is whole is written
+    as it is before.
     """
     there = {entry_of(part).number: part for part in partitions_of(disk, tree)}
     gone = {entry_of(part).number: part for part in removed}
-    staying = tuple(_staying_entry(part) for number, part in sorted(there.items()) if number not in gone)
     changes = tuple(_changes({number: part for number, part in there.items() if number not in gone}, entries))
     if not gone and not changes and not is_known_to_kernel(disk, tree):
         changes = (_UNKNOWN,)
@@ -486,9 +505,9 @@ def _rewrites(disk: FoundDisk, tree: Tree, entries: tuple[TableEntry, ...], remo
     if forgotten and not is_first_copy_whole(disk):
         repairing = (replace(rewrite_table(disk, tree), removed=tuple(sorted(forgotten)), summary=(_HALF,)),)
         forgotten = set()
-    first = (_write(disk, staying, tuple(sorted({*gone, *forgotten})), removals),) if gone else ()
-    last = (_write(disk, entries, () if gone else tuple(sorted(forgotten)), changes),) if changes else ()
-    return (*repairing, *first, *last)
+    if not gone and not changes:
+        return repairing
+    return (*repairing, _write(disk, entries, tuple(sorted({*gone, *forgotten})), (*removals, *changes)))
 
 
 def _write(disk: FoundDisk, entries: tuple[TableEntry, ...], removed: tuple[int, ...], summary: tuple[str, ...]) -> WritePartitionTable:

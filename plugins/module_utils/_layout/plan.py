@@ -41,10 +41,12 @@ from .partitions import (
     is_begun,
     is_emptied,
     is_first_copy_whole,
+    is_given_up,
     is_ours,
     lose,
-    mark_for_rebuild,
+    mark_for_loss,
     match_disk,
+    partitions_of,
     plan_table,
 )
 from .protected import Protection, unmatched
@@ -143,7 +145,7 @@ def _judged(
     draft: _Draft, disks: Sequence[FoundDisk], own: frozenset[str], steps: tuple[Step, ...], *, again: bool, restoring: bool
 ) -> LayoutPlan:
     """Return the plan of these steps, with what they destroy, or why they may not reach what they reach."""
-    from .gate import Given, check_steps
+    from .gate import Given, check_steps, loose_in
 
     present = draft.present
     begun = {disk.device.name for disk in disks if is_begun(disk)}
@@ -153,9 +155,13 @@ def _judged(
     overwritten = [device for stack in draft.stacks for device in overwritten_in(present, stack)]
     roots = (*draft.destroyed.roots, *draft.destroyed.emptied, *overwritten)
     cleared = {table.disk.device.name: table.cleared for table in draft.tables if not is_emptied(table.disk)}
+    emptied = {table.disk.device.name for table in draft.tables if is_emptied(table.disk)}
     for match in (match for stack in draft.stacks for match in stack.matches if match.status is Status.NEW and match.stranger):
         place = match.disk.device.name, match.desired.start
         cleared[place[0]] = (*cleared.get(place[0], ()), (place[1], present.missing[place].type))
+    for reach in (reach for step in steps for reach in step.reaches(present)):
+        found = ((signature.offsets[0], signature.type) for signature in loose_in(present, reach))
+        cleared[reach.device] = (*cleared.get(reach.device, ()), *(found if reach.device not in emptied else ()))
     losses = find_losses(present, disks, roots, own | begun, cleared) if not restoring else ()
     return LayoutPlan(steps, notes=present.notes, again=again, losses=losses)
 
@@ -204,12 +210,16 @@ def _with_all_on(draft: _Draft, devices: Iterable[Device]) -> frozenset[str]:
 
 
 def _marks(draft: _Draft) -> Iterator[Step]:
-    """Give the writes that mark what is made again of filesystems on several devices, all before the first of its parts is destroyed."""
+    """Give the writes that mark what is removed, and what is made again of filesystems on several devices: before any is lost."""
     condemned = [match for stack in draft.stacks for match in condemned_by(stack)]
+    here = {table.disk.device.name: [match for match in condemned if match.disk is table.disk] for table in draft.tables}
     for table in draft.tables:
-        here = [match for match in condemned if match.disk is table.disk]
-        if here:
-            yield mark_for_rebuild(table.disk, draft.present.tree, here)
+        if here[table.disk.device.name]:
+            yield mark_for_loss(table.disk, draft.present.tree, here[table.disk.device.name], ())
+    # What is made again may have parts that are removed: of these a cut may leave none that looks like the rest of a failed disk.
+    for table in draft.tables:
+        if table.marked:
+            yield mark_for_loss(table.disk, draft.present.tree, here[table.disk.device.name], table.marked)
 
 
 def _steps_on_tables(draft: _Draft) -> Iterator[Step]:
@@ -225,6 +235,9 @@ def _own_work(draft: _Draft) -> frozenset[str]:
     unfinished = [match.device for match in matches if match.device is not None]
     plans = [plan for group in draft.groups for plan in group.plans if plan.stranger is None]
     volumes = [plan.present for plan in plans if plan.present is not None and plan.present.unfinished]
+    # A run that was permitted to remove them has marked them so.
+    for disk in (table.disk for table in draft.tables):
+        unfinished += [part for part in partitions_of(disk, draft.present.tree) if is_given_up(disk, part)]
     # What is in a pool that was looked into is ours as the pool is.
     volumes += [inside for volume in volumes for inside in draft.present.volumes_in(volume) if inside.unfinished]
     used = {plan.present.name for group in draft.groups for plan in group.plans if plan.stranger is not None and plan.present is not None}
@@ -290,7 +303,9 @@ def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_un
     stacks = judge_stacks(layout, present, matched)
     groups = _judged_groups(layout, present, stacks, keep_unlisted) if layout.groups and len(disks) == len(layout.disks) else ()
     built = {match.desired.device for stack in stacks if stack.action is Action.BUILD for match in stack.matches}
-    tables = _tables(disks, stacks, Conditions(present.tree, built, keep_unlisted, lost))
+    again = [match for stack in stacks for match in (*condemned_by(stack), *(match for match in stack.matches if match.condemned))]
+    condemned = {match.device.name for match in again if match.device is not None}
+    tables = _tables(disks, stacks, Conditions(present.tree, built, keep_unlisted, lost, condemned))
     return _Draft(layout, present, stacks, groups, tables, _destroyed(present, stacks, groups, tables))
 
 
@@ -338,7 +353,7 @@ def _half_tables_to_mark(draft: _Draft) -> Iterator[str]:
     A change begins with the backup: a cut could leave neither.
     """
     condemned = {match.disk.device.name for stack in draft.stacks for match in condemned_by(stack)}
-    for disk in (table.disk for table in draft.tables if table.disk.device.name in condemned):
+    for disk in (table.disk for table in draft.tables if table.marked or table.disk.device.name in condemned):
         gone = gone_partitions(disk, draft.present.tree)
         if gone and not is_first_copy_whole(disk):
             nodes = ", ".join(str(part.dev) for part in gone)

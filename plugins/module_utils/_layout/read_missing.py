@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads what lies where a partition of the layout would begin that the table of its disk does not have: somebody may have deleted it."""
+"""Reads what lies in room that partitions of the layout take and the table of their disk gives to none: somebody may have deleted them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._facts.present import Present
 from .._facts.select import Disk
 from .._facts.signatures import Signature, TablePartition, parse_probe, probe_command
 from .._schema.model import DesiredPartition, Layout
-from .._storage.units import KIB
+from .._storage.units import KIB, MIB
 from .disks import names_of
 
 _ENDS = 128 * KIB
@@ -35,6 +35,40 @@ def read_missing(host: Host, present: Present, layout: Layout, listed: Sequence[
             signature = _in_room(host, device.dev, part)
             found.update({} if signature is None else {(device.name, part.start): signature})
     return found
+
+
+def read_loose(host: Host, present: Present, layout: Layout, listed: Sequence[Disk]) -> dict[str, tuple[Signature, ...]]:
+    """Return by the name of its disk what has a signature in free room that partitions of the layout take, new ones and those that grow."""
+    found: dict[str, tuple[Signature, ...]] = {}
+    for disk in listed:
+        device = present.tree.devices[disk.device.name]
+        rooms = _free_rooms(layout, disk, device.table.partitions) if device.table is not None and device.table.type == "gpt" else ()
+        if not rooms or device.dev is None:
+            continue
+        # Hosts get sources, and compile in each run what they import: this only where it is used.
+        from .._facts.loose import find_loose
+
+        found[device.name] = tuple(one for start, end in rooms for one in find_loose(host, device.dev, start, min(end, device.size)))
+    return found
+
+
+def _free_rooms(layout: Layout, disk: Disk, entries: Sequence[TablePartition]) -> tuple[tuple[int, int], ...]:
+    """Return from where to where partitions of the layout lie on a disk and none of its table does, by whole MiB; neighbours are one."""
+    parts = [part for desired in layout.disks if desired.id in names_of(disk) for part in desired.partitions]
+    rooms: list[tuple[int, int]] = []
+    for start, end in sorted((part.start, part.end) for part in parts):
+        for entry in sorted(entries, key=lambda entry: entry.start):
+            if entry.start < end and start < entry.start + entry.size:
+                rooms.append((start, entry.start))
+                start = entry.start + entry.size
+        rooms.append((start, end))
+    joined: list[tuple[int, int]] = []
+    for start, end in rooms:
+        if joined and joined[-1][1] == start < end:
+            joined[-1] = joined[-1][0], end
+        elif end - start >= MIB:
+            joined.append((start, end))
+    return tuple(joined)
 
 
 def _without_entry(layout: Layout, disk: Disk, entries: Sequence[TablePartition]) -> Iterator[DesiredPartition]:

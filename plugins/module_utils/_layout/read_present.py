@@ -32,7 +32,7 @@ from .._storage.filesystems import EXT4, FILESYSTEMS, Measure, fill
 from .._storage.fstab import plain_source, read_entries
 from .._storage.units import MIB
 from .disks import names_of
-from .read_missing import read_missing
+from .read_missing import read_loose, read_missing
 from .read_traces import read_traces
 
 _FSTAB = "/etc/fstab"
@@ -81,7 +81,8 @@ def read_present(host: Host, layout: Layout, more: Iterable[str] = ()) -> Presen
         superblocks,
     )
     traces, sealed = read_traces(host, present, layout)
-    return replace(present, traces=traces, sealed=sealed, missing=read_missing(host, present, layout, listed))
+    missing, loose = read_missing(host, present, layout, listed), read_loose(host, present, layout, listed)
+    return replace(present, traces=traces, sealed=sealed, missing=missing, loose=loose)
 
 
 def _cleared(layout: Layout, disk: Disk) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from .._facts.present import Present
 from .._facts.signatures import SECTOR, Table, TablePartition, parse_table, table_command
 from .._storage.gpt import partition_node
-from .._storage.samples import SAMPLE, between_ends
+from .._storage.samples import SAMPLE, between_ends, places_of_copies
 from .._storage.units import MIB
 from .machine import CommandFailed, Machine, Region, StepFailed
 from .needs import Tool
@@ -107,7 +107,18 @@ class WritePartitionTable(Step):
             return
         yield from _table_on(present, self.disk, max((entry.number for entry in self.entries), default=0))
         yield from rooms(present, self.disk, ((entry.start, entry.start + entry.size) for entry in self.entries if entry.clear))
+        yield from rooms(present, self.disk, self._gained(present))
         yield from whole_devices(present, (self.node(number) for number in self.removed))
+
+    def _gained(self, present: Present) -> Iterator[tuple[int, int]]:
+        """Give from where to where partitions grow."""
+        disk = present.tree.by_node(self.disk)
+        there = [child.partition for child in present.tree.children(disk.name)] if disk is not None else []
+        sizes = {(known.number, known.start): known.size for known in there if known is not None}
+        for entry in self.entries:
+            before = sizes.get((entry.number, entry.start), entry.size)
+            if before < entry.size and not entry.clear:
+                yield entry.start + before, entry.start + entry.size
 
     def writes(self) -> Writes:
         """See Step."""
@@ -134,10 +145,13 @@ class WritePartitionTable(Step):
         old = _kernel_partitions(machine, self.disk)
         gone = old if self.fresh else tuple(number for number in self.removed if number in old)
         with machine.locked(self.disk):
-            headers = [f"first-lba: {MIB // self.sector}"] if self.fresh else kept_headers(read_table(machine, self.disk, self.sector))
+            table = None if self.fresh else read_table(machine, self.disk, self.sector)
+            headers = kept_headers(table) if table is not None else [f"first-lba: {MIB // self.sector}"]
+            left = _rooms_in_kernel(machine, self.disk, old) if table is None else _rooms_of(table, self.removed)
             _forget(machine, self.disk, gone)
             outside = self._take_over(headers, machine, size) if self.fresh else ()
             new = [region for entry in self.entries if entry.clear for region in _room(entry)]
+            new += [region for region in left if not any(_overlap(region, entry) for entry in self.entries)]
             # Every time that a disk is closed after writing udev reads the whole disk again.
             machine.zero(self.disk, (*outside, *new), exclusively=self.fresh)
             _write_entries(self.disk, self.uuid, self.sector, headers, self.entries, machine)
@@ -357,6 +371,32 @@ def _room(entry: TableEntry) -> Iterator[Region]:
     """Give what is zeroed of the room of a new partition. Where there are zeros no more, somebody has written something since."""
     yield from ends(entry.size, entry.start)
     yield from (Region(entry.start + place, SAMPLE) for place in between_ends(entry.size))
+
+
+def _rooms_of(table: Table, numbers: Iterable[int]) -> list[Region]:
+    """Return what is zeroed of partitions that go: what is found in their room from now on nobody has given away."""
+    return [region for part in table.partitions if part.number in numbers for region in _forgotten(part.start, part.size)]
+
+
+def _forgotten(start: int, size: int) -> Iterator[Region]:
+    """Give both ends of a room, and where ext and Btrfs have copies of their superblocks."""
+    yield from ends(size, start)
+    yield from (Region(start + place, SAMPLE) for place in places_of_copies() if MIB <= place <= size - MIB - SAMPLE)
+
+
+def _rooms_in_kernel(machine: Machine, disk: str, numbers: Iterable[int]) -> list[Region]:
+    """Return the same of partitions of a table that gives way to a new one, outside of what a new one clears itself."""
+    folder, size = _sysfs(machine, disk), device_size(machine, disk)
+    found: list[Region] = []
+    for node in (posixpath.basename(partition_node(disk, number)) for number in numbers):
+        start, length = (machine.read(f"{folder}/{node}/{name}") for name in ("start", "size"))
+        if start and length:
+            found += _forgotten(int(start) * SECTOR, int(length) * SECTOR)
+    return [region for region in found if region.start >= MIB and region.start + region.size <= size - MIB]
+
+
+def _overlap(region: Region, entry: TableEntry) -> bool:
+    return region.start < entry.start + entry.size and entry.start < region.start + region.size
 
 
 def gaps(size: int, table: int, partitions: Iterable[TablePartition]) -> tuple[Region, ...]:

@@ -59,6 +59,11 @@ def condemned_uuid(final: str) -> str:
     return _derive("condemned", final)
 
 
+def removed_uuid(table: str, start: int) -> str:
+    """Return the PARTUUID that a partition gets before it is removed from the table with this GUID; it begins at a byte of the disk."""
+    return _derive("removed", table, str(start))
+
+
 def receiving_uuid(final: str) -> str:
     """Return the PARTUUID of a partition onto which the contents of another disk are moved: nothing on it is ever made again."""
     return _derive("receiving", final)

@@ -14,6 +14,9 @@ SAMPLE = 4096
 """Bytes."""
 
 _BETWEEN = 64
+_GROUPS = (1, *(base**power for base in (3, 5, 7) for power in range(1, 12)))
+"""The groups of ext that have copies of its superblock."""
+_OF_BTRFS = (64 * MIB, 256 * 1024**3)
 
 
 def spread(size: int, count: int) -> Iterator[int]:
@@ -25,3 +28,10 @@ def spread(size: int, count: int) -> Iterator[int]:
 def between_ends(size: int) -> tuple[int, ...]:
     """Return the offsets of the samples that a run clears between the first and the last MiB of what becomes its own."""
     return tuple(place for place in spread(size, _BETWEEN) if MIB <= place <= size - MIB - SAMPLE)
+
+
+def places_of_copies() -> Iterator[int]:
+    """Give where ext, with blocks of 1, 2 and 4 KiB, and Btrfs have copies of their superblocks, in whole samples behind their begin."""
+    for block in (1024, 2048, 4096):
+        yield from (group * 8 * block * block for group in _GROUPS)
+    yield from _OF_BTRFS

@@ -386,7 +386,29 @@ class SimulatedHost:
             if raid.uuid in self.left_out
         }
         return Present(
-            tree, disks, physical, logical, sizes, subvolumes=btrfs, spares=spares, zpools=zpools, torn=torn, superblocks=superblocks
+            tree,
+            disks,
+            physical,
+            logical,
+            sizes,
+            subvolumes=btrfs,
+            spares=spares,
+            zpools=zpools,
+            torn=torn,
+            superblocks=superblocks,
+            loose={disk: self._loose(disk) for disk in self.media.sizes},
+        )
+
+    def _loose(self, disk: str) -> tuple[Signature, ...]:
+        """What has a signature that begins on a whole MiB, and lies in no partition of a table of the disk."""
+        table = self.media.table(disk)
+        if table is None or table[0] != "gpt":
+            return ()
+        taken = [(entry.start, entry.start + entry.size) for entry in table[2]]
+        return tuple(
+            Signature(kind, None, None, (place,))
+            for place, kind in self.media.beginnings(disk)
+            if not any(start <= place < end for start, end in taken)
         )
 
     def _zpools(self) -> tuple[Zpool, ...]:

@@ -35,6 +35,9 @@ MAGIC: dict[str, t.Callable[[int], tuple[int, ...]]] = {
 }
 """Where the magic bytes of what blkid knows lie; in the order in which it would name the content of a device."""
 
+BEGINS = {kind: offsets(1 << 40)[0] for kind, offsets in MAGIC.items() if offsets(1 << 40)[0] < MIB}
+"""How far behind the begin of a device that is, where it does not depend on the end."""
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -163,6 +166,11 @@ class Media:
                 if mark is not None and mark.kind == kind:
                     found[kind] = (mark.payload, (*found.get(kind, (None, ()))[1], offset))
         return found
+
+    def beginnings(self, disk: str) -> list[tuple[int, str]]:
+        """The whole MiB at which something has a signature as if its device began there; what has one at its end alone is not seen."""
+        marks = ((offset - BEGINS.get(mark.kind, offset), mark) for offset, mark in sorted(self.marks.get(disk, {}).items()))
+        return [(place, mark.kind) for place, mark in marks if place > 0 and place % MIB == 0 and not mark.keys]
 
     def wipe(self, block: Block) -> None:
         for _payload, offsets in self.signatures(block).values():

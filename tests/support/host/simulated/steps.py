@@ -147,7 +147,10 @@ def _write_table(host: SimulatedHost, step: WritePartitionTable) -> Pieces:
         kept = staying.get(known.number)
         if kept is None or kept.start != known.start or known.number in step.removed:
             _need(not host.users(f"{name}{known.number}"), f"{name}{known.number} is in use")
+    table = host.media.table(name)
+    left = [] if table is None or step.fresh else [entry for entry in table[2] if entry.number in step.removed]
     if step.fresh:
+        left = list(host.partitions.get(name, ()))
         _unused_disk = [user for user in host.users(name) if host.blocks().get(user, disk).kind != "part"]
         _need(not _unused_disk, f"{name} is in use by {_unused_disk}")
         host.partitions.pop(name, None)
@@ -161,6 +164,10 @@ def _write_table(host: SimulatedHost, step: WritePartitionTable) -> Pieces:
     for entry in step.entries:
         if entry.clear:
             _clear_ends(host, Block("", "", "part", disk.part(entry.start, entry.size)))
+            yield
+    for start in (place for one in left for place in (one.start, one.start + one.size - MIB) if one.size > 2 * MIB):
+        if not any(entry.start < start + MIB and start < entry.start + entry.size for entry in step.entries):
+            host.media.zero(disk, start, MIB)
             yield
     yield from _replace_table(host, name, step.uuid, entries)
     host.partitions[name] = entries

@@ -48,6 +48,15 @@ def test_what_lies_between_counts() -> None:
     assert places(schema) == []
 
 
+@pytest.mark.parametrize(("size", "wrong"), [(15, True), (16, True), (17, False)])
+def test_a_container_takes_more_than_its_header(size: int, wrong: bool) -> None:
+    schema = on_partition(size, "xfs")
+    schema |= {"luks": [{"name": "safe", "device": f"{DISK}1"}], "fss": []}
+    assert places(schema) == (["luks[0].device"] if wrong else [])
+    schema["luks"][0]["keep_data"] = True
+    assert places(schema) == []
+
+
 def test_volumes_are_of_whole_extents() -> None:
     schema = on_partition(2000, "xfs")
     schema |= {"pvs": [{"name": f"{DISK}1"}], "vgs": [{"name": "os", "pvnames": [f"{DISK}1"]}]}

@@ -96,7 +96,7 @@ def test_what_a_failed_disk_left_of_a_pool_stays_though_its_log_is_in_the_way(im
 def test_a_pool_that_is_destroyed_is_named_and_exported_first_unless_it_is_mounted(monkeypatch):
     host = installed(pooled())
     found = plan(host, pooled("pond").schema, DISKS)
-    assert found.steps[0].says == "export the ZFS pool tank"
+    assert found.steps[2].says == "export the ZFS pool tank"
     assert "zfs_member 'tank' on /dev/sda1 (200 MiB, of the ZFS pool tank)" in paragraph(found.losses)
     (pool,) = host.present().zpools
     monkeypatch.setattr(host, "_zpools", lambda: (Zpool(pool.name, pool.guid, "ONLINE", pool.datasets, ("/tank",)),))

@@ -1,0 +1,138 @@
+# Copyright (c) 2026 bareon.allocator maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What lies in room of our own table that no partition has: it is kept, unless `wipe` names the disk or a permitted run gave it up."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.read_present import read_present
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
+from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import WritePartitionTable
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import Mounted, digest, new_disk, run, schema
+from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
+
+SIZE = 120
+FIRST = {"name": "first", "size": 20, "fs_type": "ext4", "mount": "none"}
+MADE: dict[str, tuple[str, ...]] = {
+    "ext4": ("mkfs.ext4", "-q", "-F"),
+    "ext2": ("mke2fs", "-q", "-F", "-t", "ext2"),
+    "swap": ("mkswap", "--quiet"),
+    "vfat": ("mkfs.vfat",),
+    "crypto_LUKS": ("cryptsetup", "luksFormat", "-q", "--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000"),
+    "LVM2_member": ("pvcreate", "--yes", "-ff"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f", "--mixed"),
+}
+"""What makes a content on a device of 30 MiB."""
+
+
+def layout(disk: str, *spaces: dict[str, t.Any]) -> Layout:
+    return parse_static_schema(schema(disk, *spaces))
+
+
+def carry_out(wanted: Layout, **options: t.Any) -> Report:
+    return layout_run.apply(Request(wanted, **options), LocalMachine(), lambda: False)
+
+
+def foresee(wanted: Layout, **options: t.Any) -> Report:
+    return layout_run.foresee(Request(wanted, **options), LocalMachine())
+
+
+def put(loops: Loops, kind: str, disk: str, begin: int) -> None:
+    """Write a content to a place of a disk, in MiB, that nobody was told of."""
+    device = new_disk(loops, 30)
+    subprocess.run([*MADE[kind], device], input=b"a passphrase", check=True, capture_output=True)
+    run("dd", f"if={device}", f"of={disk}", "bs=1M", f"seek={begin}", "conv=notrunc,fsync", "status=none")
+
+
+@pytest.mark.parametrize("begin", [21, 26, 57])
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("how", ["new", "grown"])
+def test_what_lies_in_free_room_of_our_table_is_kept(loops: Loops, kind: str, begin: int, how: str) -> None:
+    disk = new_disk(loops, SIZE)
+    assert carry_out(layout(disk, FIRST)).problem is None
+    put(loops, kind, disk, begin)
+    more = layout(disk, FIRST, {"name": "second", "size": 90}) if how == "new" else layout(disk, {**FIRST, "size": 110})
+    before = digest(disk)
+    for report in (foresee(more), carry_out(more)):
+        assert report.problem is not None
+        assert f"{kind} in no partition at {begin} MiB" in report.problem
+        assert disk in report.problem
+        assert (report.pending, report.done, report.losses) == ((), (), ())
+    assert digest(disk) == before
+    wiping = foresee(more, wipe=(disk,))
+    assert kind in [content.kind for loss in wiping.losses for content in loss.contents]
+    done = carry_out(more, wipe=(disk,))
+    assert done.problem is None
+    assert done.losses == wiping.losses
+    assert foresee(more).pending == ()
+
+
+def test_what_lies_in_room_that_the_layout_does_not_take_is_nobodys_business(loops: Loops) -> None:
+    disk = new_disk(loops, SIZE)
+    assert carry_out(layout(disk, FIRST)).problem is None
+    put(loops, "ext4", disk, 80)
+    assert carry_out(layout(disk, FIRST, {"name": "second", "size": 50})).problem is None
+    with_third = layout(disk, FIRST, {"name": "second", "size": 50}, {"name": "third", "size": 40})
+    assert "ext4 in no partition at 80 MiB" in str(foresee(with_third).problem)
+
+
+def steps_with_table(wanted: Layout, disk: str) -> list[t.Any]:
+    return list(plan_steps(wanted, read_present(LocalMachine(), wanted), (disk,), keep_unlisted=False).steps)
+
+
+@pytest.mark.parametrize("moment", ["marked", "cleared", "done"])
+def test_a_permitted_removal_that_was_cut_off_is_completed_without_a_permission(loops: Loops, moment: str, tmp_path: pathlib.Path) -> None:
+    """What was there shows no more in the room of what comes, whenever the run ended."""
+    disk = new_disk(loops, SIZE)
+    theirs = layout(disk, FIRST, {"name": "old", "size": 40, "fs_type": "ext4", "mount": "none"})
+    assert carry_out(theirs).problem is None
+    with Mounted(f"{disk}p2", tmp_path / "mounted") as mounted:
+        (mounted / "file").write_bytes(b"data" * 5000)
+    wanted = layout(disk, FIRST, {"name": "new", "size": 60, "fs_type": "ext4", "mount": "none"})
+    mark, write = [step for step in steps_with_table(wanted, disk) if isinstance(step, WritePartitionTable)]
+    assert mark.summary == ("mark partition 2 as to be removed",)
+    mark.run(LocalMachine())
+    if moment == "cleared":
+        run("dd", "if=/dev/zero", f"of={disk}", "bs=1M", "seek=21", "count=1", "conv=notrunc,fsync", "status=none")
+    if moment == "done":
+        write.run(LocalMachine())
+    done = carry_out(wanted)
+    assert done.problem is None
+    assert foresee(wanted).pending == ()
+
+
+def test_a_marked_partition_that_is_mounted_is_kept(loops: Loops, tmp_path: pathlib.Path) -> None:
+    disk = new_disk(loops, SIZE)
+    assert carry_out(layout(disk, FIRST, {"name": "old", "size": 40, "fs_type": "ext4", "mount": "none"})).problem is None
+    wanted = layout(disk, FIRST, {"name": "new", "size": 60, "fs_type": "ext4", "mount": "none"})
+    steps_with_table(wanted, disk)[0].run(LocalMachine())
+    with Mounted(f"{disk}p2", tmp_path / "mounted"):
+        assert "mounted on" in str(carry_out(wanted).problem)
+
+
+def test_what_a_permitted_run_removed_does_not_refuse_what_comes_later(loops: Loops) -> None:
+    disk = new_disk(loops, SIZE)
+    assert carry_out(layout(disk, FIRST, {"name": "old", "size": 40, "fs_type": "ext4", "mount": "none"})).problem is None
+    assert carry_out(layout(disk, FIRST), wipe=(disk,), keep_unlisted=False).problem is None
+    assert carry_out(layout(disk, FIRST, {"name": "new", "size": 60, "fs_type": "ext4", "mount": "none"})).problem is None
+
+
+def test_what_a_new_table_replaced_does_not_refuse_what_comes_later(loops: Loops) -> None:
+    """The disk had partitions of another tool, one of them in room that the layout takes only later."""
+    disk = new_disk(loops, SIZE)
+    subprocess.run(["sfdisk", "--quiet", disk], input="label: gpt\n,30M\n,40M\n", text=True, check=True, capture_output=True)
+    run("partx", "--update", disk)
+    run("mkfs.ext4", "-q", "-F", f"{disk}p2")
+    assert carry_out(layout(disk, FIRST), wipe=(disk,)).problem is None
+    assert carry_out(layout(disk, FIRST, {"name": "new", "size": 90})).problem is None
