@@ -26,8 +26,10 @@ an NVMe's serial and namespace, serial numbers. Names made of what is written on
 _OF_WWN = re.compile(r"wwn-|nvme-(eui|uuid)\.|scsi-3|dm-uuid-mpath-3")
 
 _LASTING = re.compile(
-    r"wwn-0x(?!0+$)|nvme-(eui|uuid|nvme)\.|dm-uuid-mpath-|scsi-3(?!0+$)|(ata|nvme|mmc|cciss|memstick|ccw)-(?!QEMU_)|virtio-.{16}"
+    r"(?P<wwn>wwn-0x|nvme-(eui|uuid)\.|dm-uuid-mpath-3?|scsi-3)|nvme-nvme\.(?!1b36-)|(ata|nvme|mmc|cciss|memstick|ccw)-(?!QEMU_|nvme\.)|"
+    r"virtio-.{16}"
 )
+"""QEMU gives its disks (vendor 1b36 among those of NVMe) what serial numbers the user likes."""
 """by-id names that one disk in the world has. Others repeat: what a virtual machine calls its disks (drive-scsi1, QM00001, short serial
 numbers of virtio), what cloud providers do (persistent-disk-0), and the serial numbers of USB bridges."""
 
@@ -144,7 +146,14 @@ def is_made_of_wwn(link: str) -> bool:
 
 def is_lasting(name: str) -> bool:
     """Return whether an id is that of one disk in the world: a WWN or a serial number, and no place that every host has."""
-    return name.startswith(BY_ID) and _LASTING.match(name[len(BY_ID) :]) is not None
+    link = name[len(BY_ID) :] if name.startswith(BY_ID) else ""
+    found = _LASTING.match(link)
+    if found is None:
+        return False
+    if found["wwn"]:
+        return is_own_wwn(link[found.end() :])
+    last = link.rsplit("_", 1)[-1].lower()
+    return last not in _SERIALS_OF_NOBODY and not re.fullmatch(r"(0x)?0+", last)
 
 
 def best_path(links: Iterable[str], id_path: t.Optional[str]) -> t.Optional[str]:

@@ -26,10 +26,7 @@ TOOLS: dict[str, tuple[int, list[str]]] = {
     "swap": (16, ["mkswap", "--quiet"]),
     "vfat": (40, ["mkfs.vfat"]),
     "f2fs": (64, ["mkfs.f2fs", "-q"]),
-    "crypto_LUKS": (
-        32,
-        ["cryptsetup", "luksFormat", "-q", "--type=luks2", "--pbkdf-force-iterations=4", "--pbkdf-memory=32", "/dev/stdin"],
-    ),
+    "crypto_LUKS": (32, ["cryptsetup", "luksFormat", "-q", "--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000"]),
     "dos table": (16, ["sfdisk", "--quiet"]),
     "gpt table": (16, ["sfdisk", "--quiet"]),
 }
