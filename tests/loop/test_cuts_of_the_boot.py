@@ -104,6 +104,32 @@ def note_script(root: Path) -> str:
     return re.sub(r"\{\{ (?:__disk_layout_option\.)?(\w+)[^}]*\}\}", lambda match: values[match[1]], t.cast("str", text))
 
 
+def unpacking(image: Path, root: Path) -> list[str]:
+    """The command by which the role unpacks an image, as it stands in its tasks."""
+    tasks = yaml.safe_load((ROLE / "tasks/unpack_image.yml").read_text(encoding="utf-8"))
+    given = [task.get("bareon.allocator.host_answer", {}).get("arguments", {}) for task in tasks]
+    (words,) = [arguments["argv"] for arguments in given if "argv" in arguments]
+    replaced = {"--file=": str(image), "--directory=": str(root)}
+    named = [(next((key for key in replaced if word.startswith(key)), ""), word) for word in words]
+    return [f"{key}{replaced[key]}" if key else word for key, word in named]
+
+
+@pytest.mark.parametrize("prefix", ["./", "", "/"])
+def test_an_image_of_a_system_that_was_unpacked_brings_no_note(tmp_path: Path, prefix: str) -> None:
+    """A run that was cut off while it was unpacked would not be repeated. tar --absolute-names keeps the slash in front."""
+    source, root = tmp_path / "source", tmp_path / "root"
+    root.mkdir()
+    for name in (NOTE, "var/lib/other/file", f"srv/copy/{NOTE}"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("x", encoding="utf-8")
+    image = tmp_path / "system.tar"
+    rename = f"--transform=s,^\\./,{prefix},"
+    run("tar", "--create", "--absolute-names", f"--file={image}", f"--directory={source}", rename, "./srv", "./var")
+    assert f"{prefix}{NOTE}" in run("tar", "--list", "--absolute-names", f"--file={image}").splitlines()
+    run(*unpacking(image, root))
+    assert sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()) == [f"srv/copy/{NOTE}", "var/lib/other/file"]
+
+
 def test_an_image_is_noted_as_unpacked_when_all_of_it_is_on_the_disk(disk: CutDisk, tmp_path: Path) -> None:
     source = tmp_path / "source"
     for number in range(300):

@@ -48,6 +48,9 @@ from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
 
 __all__ = ["tools"]
 
+KILLED_SEEDS = int(os.environ.get("TEST_KILLED_SEEDS", "3"))
+"""Each kills six runs."""
+
 
 def test_what_fails_is_told_with_what_was_done_and_what_was_not_and_done_the_next_time(loops, tools):
     disk = new_disk(loops)
@@ -107,7 +110,17 @@ def test_volumes_need_a_kernel_that_has_them(loops):
     assert probe(disk) == {}
 
 
-@pytest.mark.parametrize("seed", range(3))
+def wait_for_seconds_of_cpu(process, seconds):
+    """Wait until a process and the tools that it has waited for had so many seconds of a processor, or ended: load changes nothing then."""
+    while process.poll() is None:
+        with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+            ticks = sum(map(int, file.read().rpartition(")")[2].split()[11:15]))
+        if ticks >= seconds * os.sysconf("SC_CLK_TCK"):
+            return
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("seed", range(KILLED_SEEDS))
 def test_a_run_that_is_killed_at_any_moment_is_completed_by_the_next(loops, tmp_path, seed):
     """Beside it another file system of the same layout keeps its data through all of it."""
     chance = random.Random(seed)
@@ -120,7 +133,7 @@ def test_a_run_that_is_killed_at_any_moment_is_completed_by_the_next(loops, tmp_
     options = {"schema": schema(disk, kept, *spaces, {"name": "swap", "size": 50, **SWAP})}
     for _cut in range(6):
         process = start(options)
-        time.sleep(chance.uniform(0.5, 2.5))
+        wait_for_seconds_of_cpu(process, chance.uniform(0.1, 1.4))
         process.send_signal(signal.SIGKILL)
         process.wait()
     apply(options)
