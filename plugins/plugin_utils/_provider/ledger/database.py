@@ -323,8 +323,8 @@ def _prepare_postgresql(connection: t.Any, seconds: int) -> dict[str, t.Any]:
     To compile one of them, or to begin processes for it, takes longer than to run it. A server that expects a disk that is slow to seek
     would read the whole of an index first.
 
-    A pooler such as PgBouncer may give each transaction another connection to the server, and tells clients another process than the one
-    that answers. Whatever stayed set on that connection would reach other clients, and prepared statements would be on another one.
+    A pooler such as PgBouncer may give each transaction another connection to the server, and gives clients the id of a process that is
+    not the one that answers. What stayed set on a connection would reach other clients, and prepared statements would be on another one.
 
     Returns what the connection keeps: the revision of the ledger's tables, which costs nothing here, and what a pooled one has to set.
     """
