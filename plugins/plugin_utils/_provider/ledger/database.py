@@ -32,6 +32,8 @@ from .url import describe, without_secrets
 
 _LIBRARIES = {"postgresql": "psycopg", "mysql": "PyMySQL"}
 _POSTGRESQL_PLANS = {"jit": "off", "max_parallel_workers_per_gather": "0", "random_page_cost": "1.1"}
+_SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+"""What the ledger's statements are written for; in the mode ORACLE a server would not understand them."""
 _LONGEST_WAIT = 31536000
 """A year, in seconds: the timeout that servers get where there is no deadline."""
 REVISION = "bareon_revision"
@@ -192,8 +194,12 @@ def _whole_seconds(deadline: Deadline) -> int:
 
 def _make_server_engine(url: sa.URL, deadline: Deadline) -> sa.Engine:
     backend = url.get_backend_name()
-    # SQLAlchemy asks PostgreSQL for a type that no table here has.
-    options: dict[str, t.Any] = {"connect_args": {"charset": "utf8mb4"}} if backend == "mysql" else {"use_native_hstore": False}
+    options: dict[str, t.Any]
+    if backend == "mysql":
+        options = {"connect_args": {"charset": "utf8mb4", "sql_mode": _SQL_MODE}}
+    else:
+        # A database without an encoding would answer with bytes. SQLAlchemy asks PostgreSQL for a type that no table here has.
+        options = {"connect_args": {"client_encoding": "utf8"}, "use_native_hstore": False}
     engine = sa.create_engine(url, isolation_level="READ COMMITTED", **options)
 
     def prepare(connection: t.Any, record: t.Any) -> None:
