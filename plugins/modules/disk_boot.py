@@ -21,7 +21,7 @@ description:
   - Everything runs inside that system, with its own programs, in a separate mount namespace. Nothing stays mounted.
   - With O(archive) it only makes that check, on an archive that is not unpacked yet.
   - For UEFI, the boot loader is installed under the name that every firmware looks for (C(EFI/BOOT/BOOTX64.EFI)). No boot entry is written
-    to the firmware, because it would be lost with the mainboard.
+    to the firmware unless O(firmware_entries) asks for it, because it would be lost with the mainboard.
   - If the layout has arrays and the initramfs is Debian's, that gets a script (in C(/etc/initramfs-tools/scripts/local-block)) which opens
     what is on a degraded array as soon as that is started. Otherwise a system in LUKS on a degraded array does not boot if its disks are
     slow to appear.
@@ -31,6 +31,7 @@ description:
     look for them.
   - Runs of this module, M(bareon.allocator.disk_tables) and M(bareon.allocator.disk_mounts) on one host work one after the other.
   - A second run does nothing if fstab, crypttab, mdadm.conf, GRUB's settings, the kernels and the disks are still the same.
+  - If a layout has several EFI system partitions, the system keeps them alike from then on, see O(esp_sync).
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
@@ -42,6 +43,7 @@ requirements:
   - in the installed system, a kernel, GRUB for the host's firmware or systemd-boot, and one of C(update-initramfs), C(dracut) and
     C(mkinitcpio)
   - C(tar) for O(archive)
+  - C(efibootmgr) on the host for O(firmware_entries)
 options:
   root:
     description:
@@ -88,6 +90,30 @@ options:
       - The layout, RV(bareon.allocator.disk_layout#module:schema).
     type: dict
     required: true
+  esp_sync:
+    description:
+      - Whether the system in O(root) keeps its EFI system partitions alike when packages write to the mounted one later. It has no effect
+        unless the layout has several.
+      - The script C(/etc/bareon/esp-sync) is installed in the system, and called by C(dpkg) when it ends, by C(kernel-install) and
+        C(update-initramfs), and where packages are those of C(rpm) by a path unit of systemd that watches its database.
+      - It copies new and changed files of the mounted partition to the others, each under a temporary name that is then renamed, removes
+        those that it has copied and that the mounted one has no longer, and compares what is on the medium. What it does is in the journal
+        (C(journalctl -t bareon-esp-sync)).
+      - It writes to no other partitions than those of the layout, which it knows by PARTUUID and by the type of the partition, and to none
+        of a disk that C(/etc/bareon/protected) names. If no EFI system partition is mounted, it copies nothing.
+      - With V(false) the script and its hooks are removed.
+    type: bool
+    default: true
+    version_added: 1.1.0
+  firmware_entries:
+    description:
+      - Whether to mend the boot entries of this host's firmware, with C(efibootmgr). An EFI system partition of the layout that no entry
+        starts from gets one at the end of the boot order, labelled C(bareon) and the beginning of its PARTUUID. An entry that this module
+        made is removed when its partition is no longer one of the layout. Other entries stay.
+      - Only for a host that was started by UEFI, and not for a system that is installed for another machine.
+    type: bool
+    default: false
+    version_added: 1.1.0
 attributes:
   diff_mode:
     details:
@@ -95,7 +121,8 @@ attributes:
 notes:
   - Tested with Debian on BIOS and UEFI, booting from partitions and from LVM in LUKS on a mirror. For C(mkinitcpio) the documented command
     is run, but no such system was booted.
-  - After each run all EFI system partitions have the same files. If a package changes one of them later, run the module again.
+  - After each run all EFI system partitions have the same files. If a package changes the mounted one later, the system copies it to the
+    others; without O(esp_sync), run the module again.
 seealso:
   - module: bareon.allocator.disk_layout
 """
@@ -140,7 +167,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.carry_out import make_bootable, processor
-from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan import plan_boot, why_archive_not
+from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan import Extras, plan_boot, why_archive_not
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.room import why_no_room
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.system import compression_of, list_archive, unknown_accounts
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import only_writer
@@ -158,6 +185,8 @@ ARGUMENTS: t.Mapping[str, t.Any] = {
     "copied": {"type": "bool", "default": False},
     **{name: {"type": "list", "elements": "str", "default": []} for name in ("users", "groups")},
     "protect": {"type": "list", "elements": "str", "default": []},
+    "esp_sync": {"type": "bool", "default": True},
+    "firmware_entries": {"type": "bool", "default": False},
     "schema": {"type": "dict", "required": True},
 }
 ONE_OF = [["root", "archive"]]
@@ -192,7 +221,8 @@ def look_into_archive(module: AnsibleModule, machine: LocalMachine) -> t.NoRetur
 def make_system_bootable(module: AnsibleModule, machine: LocalMachine) -> t.NoReturn:
     """Make the system in a folder start; raises StepFailed."""
     root, layout = module.params["root"], readable_layout(module.params["schema"])
-    plan, refusals = plan_boot(layout, root, machine, processor())
+    extras = Extras(module.params["esp_sync"], module.params["firmware_entries"])
+    plan, refusals = plan_boot(layout, root, machine, processor(), extras)
     refusals += tuple(forbidden(layout, module.params["protect"], machine)) if plan.steps else ()
     if refusals:
         module.fail_json(msg="\n- ".join(["The system cannot be made bootable, and nothing was changed:", *refusals]))

@@ -30,7 +30,7 @@ ROLE_ONLY = {
     *("key_files", "crypttab_options", "install_packages", "mount", "mount_points"),
 }
 """Options that no playbook has: a play of one's own calls the role."""
-INSTALL_ONLY = {"image", "image_on_host", "install_tasks", "boot"}
+INSTALL_ONLY = {"image", "image_on_host", "install_tasks"}
 """Options about a new system."""
 OTHER_DEFAULT = {("apply", "overrides"), ("apply", "eligible")} | {("install", key) for key in ("overrides", "eligible", "root", "boot")}
 """Options that a playbook has another default for."""

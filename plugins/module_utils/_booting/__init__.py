@@ -5,6 +5,7 @@
 """A system that was unpacked into a folder, or an archive of one, and a static schema -> what makes it start from its disks, carried out.
 
 In the order of reading: system.py (what is in the system), initramfs.py, grub.py and systemd_boot.py (the steps of each, and what they
-lack), plan.py (all steps, or every reason why there are none), carry_out.py. The programs that make an initramfs are a table in
+lack), esp_sync.py (what keeps EFI system partitions alike later), firmware.py (boot entries), plan.py (all steps, or every reason why there
+are none), carry_out.py. The programs that make an initramfs are a table in
 storage/initramfs.py.
 """

@@ -27,7 +27,7 @@ def make_bootable(plan: BootPlan, root: str, machine: Machine, write: Callable[[
     for step in plan.steps:
         inside = ["unshare", "--mount", "--", "sh", "-c", _INSIDE, "sh", folder or "/", step.esp, plan.place, *step.command]
         try:
-            machine.change(inside, patience=LONG_PATIENCE)
+            machine.change(step.command if step.on_host else inside, patience=LONG_PATIENCE)
         except StepFailed as error:
             raise StepFailed(f"Could not {step.says}: {error}") from error
     if plan.steps:

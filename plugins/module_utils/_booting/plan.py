@@ -16,11 +16,13 @@ import typing as t
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from .._facts.signatures import parse_probe, probe_command
 from .._schema.model import Layout
 from .._schema.starting import Legs, legs_of
 from .._steps.machine import Machine
+from .._storage.gpt import ESP
 from .._storage.initramfs import InitramfsTool
-from . import grub, initramfs, systemd_boot
+from . import esp_sync, firmware, grub, initramfs, systemd_boot
 from .step import BootStep
 from .system import Archive, Folder, System, kernels
 
@@ -29,6 +31,9 @@ STAMP = "var/lib/bareon.allocator/boot.json"
 
 PROCESSORS = ("x86_64", "aarch64")
 """Whose UEFI is known by the names of its boot loaders."""
+
+_ESP_SYNC = "esp_sync"
+"""What in the stamp may change without the rest: then only its steps run."""
 
 _READ_AT_START = ("etc/fstab", "etc/crypttab", "etc/mdadm/mdadm.conf", "etc/mdadm.conf", "etc/default/grub")
 
@@ -42,8 +47,16 @@ class BootPlan:
     place: str
 
 
-def plan_boot(layout: Layout, root: str, machine: Machine, processor: str) -> tuple[BootPlan, tuple[str, ...]]:
-    """Return what is to be done for the system in `root`, and every reason why it cannot be."""
+@dataclass(frozen=True)
+class Extras:
+    """What is done beside a start: EFI system partitions that are kept alike, and entries in the firmware."""
+
+    esp_sync: bool = True
+    firmware_entries: bool = False
+
+
+def plan_boot(layout: Layout, root: str, machine: Machine, processor: str, extras: Extras = Extras()) -> tuple[BootPlan, tuple[str, ...]]:
+    """Return what is to be done for the system in `root`, and every reason why it cannot be; raises StepFailed for firmware entries."""
     legs, here = legs_of(layout), Folder(root, machine)
     tool, refusals = initramfs.find_tool(here), why_not(layout, here, processor)
     if tool is None or refusals:
@@ -52,8 +65,34 @@ def plan_boot(layout: Layout, root: str, machine: Machine, processor: str) -> tu
     # What the start follows from, as text: tables as the system reads them, kernels, and `more`.
     more = {"legs": asdict(legs), "initramfs": tool.program, "processor": processor, **facts}
     tables = {file: _digest(here.read(file)) for file in _READ_AT_START}
-    stamp = json.dumps({"tables": tables, "kernels": kernels(here), **more}, sort_keys=True)
-    return BootPlan(() if here.read(STAMP) == stamp else steps, stamp, legs.esp_place), ()
+    start = {"tables": tables, "kernels": kernels(here), **more}
+    esps = tuple(_esps(layout, legs, machine))
+    copying = tuple(esp_sync.plan(legs.esp_place, {esp.device: esp.uuid for esp in esps}, here, extras.esp_sync))
+    stamp = json.dumps({**start, **({_ESP_SYNC: _digest(repr(copying))} if copying else {})}, sort_keys=True)
+    entries = tuple(firmware.steps(esps, processor, machine)) if extras.firmware_entries else ()
+    return BootPlan((*_not_done(here.read(STAMP), stamp, steps, copying), *entries), stamp, legs.esp_place), ()
+
+
+def _not_done(before: str, stamp: str, steps: tuple[BootStep, ...], copying: tuple[BootStep, ...]) -> tuple[BootStep, ...]:
+    """Return the steps that the last run did not carry out, by its stamp."""
+    try:
+        done, wanted = json.loads(before or "{}"), json.loads(stamp)
+    except ValueError:
+        return (*steps, *copying)
+    if not isinstance(done, dict):
+        return (*steps, *copying)
+    copied, copies = done.pop(_ESP_SYNC, None), wanted.pop(_ESP_SYNC, None)
+    return (*(() if done == wanted else steps), *(() if copied == copies else copying))
+
+
+def _esps(layout: Layout, legs: Legs, machine: Machine) -> Iterator[firmware.Partition]:
+    """Yield the partitions among the EFI system partitions. One that was kept may have another PARTUUID than a new one would get."""
+    for disk in layout.disks:
+        for part in disk.partitions:
+            if part.type == ESP and part.device in legs.esps:
+                said = machine.run(probe_command(part.device))
+                uuid = parse_probe(said.stdout).get("PART_ENTRY_UUID", part.uuid) if said is not None else part.uuid
+                yield firmware.Partition(disk.device, part.number, uuid.lower(), part.device)
 
 
 def why_not(layout: Layout, system: System, processor: str) -> tuple[str, ...]:

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BootStep:
-    """One thing to do: `says` in words, `command` inside of the system, with the ESP that is mounted for it (empty: none)."""
+    """One thing to do: `says` in words, `command` inside of the system, with the ESP that is mounted for it (empty: none).
+
+    With `on_host` the command is one for the host, for what both share: the memory of the firmware.
+    """
 
     says: str
     command: tuple[str, ...]
     esp: str = ""
+    on_host: bool = False
 
 
 def write_step(says: str, file: str, text: str, mode: str = "644") -> BootStep:

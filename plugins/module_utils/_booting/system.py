@@ -55,15 +55,15 @@ class Folder:
     @property
     def place(self) -> str:
         """See System."""
-        return self.path.rstrip("/")
+        return self.path.rstrip("/") or "/"
 
     def names(self, folder: str) -> tuple[str, ...]:
         """See System."""
-        return self.machine.names(f"{self.place}/{folder}")
+        return self.machine.names(f"{self.path.rstrip('/')}/{folder}")
 
     def read(self, file: str) -> str:
         """See System."""
-        return self.machine.read(f"{self.place}/{file}") or ""
+        return self.machine.read(f"{self.path.rstrip('/')}/{file}") or ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.carry_out import make_bootable
-from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan import STAMP, plan_boot, why_archive_not
+from ansible_collections.bareon.allocator.plugins.module_utils._booting.plan import STAMP, Extras, plan_boot, why_archive_not
 from ansible_collections.bareon.allocator.plugins.module_utils._booting.system import compression_of, list_archive
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import readable_layout
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
@@ -47,10 +47,9 @@ def without(name):
     return {folder: [one for one in names if one != name] for folder, names in FOLDERS.items()}
 
 
-def plan(schema, folders=None, files=None, root="/target", processor="x86_64"):
-    return plan_boot(
-        readable_layout(schema), root, RecordingMachine(files=files, folders=FOLDERS if folders is None else folders), processor
-    )
+def plan(schema, folders=None, files=None, root="/target", processor="x86_64", extras=None):
+    machine = RecordingMachine(files=files, folders=FOLDERS if folders is None else folders)
+    return plan_boot(readable_layout(schema), root, machine, processor, extras or Extras())
 
 
 def test_grub_comes_onto_every_disk():
@@ -155,7 +154,7 @@ def test_systemd_boot_comes_onto_every_esp_with_all_kernels():
     assert refusals == ()
     assert [step.command[0] for step in found.steps[:2]] == ["update-initramfs", "update-initramfs"]
     assert found.steps[2].command[-3:-1] == ("/etc/kernel/cmdline", "root=UUID=1 rootflags=subvol=@ ro quiet console=ttyS0")
-    assert [(step.command[-4:], step.esp) for step in found.steps[3:]] == [
+    assert [(step.command[-4:], step.esp) for step in found.steps[3:5]] == [
         (("sh", "/boot/efi", "6.1", "6.2"), "/dev/a-part1"),
         (("sh", "/boot/efi", "6.1", "6.2"), "/dev/b-part1"),
     ]
@@ -166,7 +165,7 @@ def test_systemd_boot_comes_onto_every_esp_with_all_kernels():
 
 def test_where_dracut_makes_the_initramfs_kernel_install_has_it_made():
     folders = {**SYSTEMD_BOOT, "/target/usr/sbin": [], "/target/usr/bin": ["bootctl", "kernel-install", "dracut"]}
-    assert [step.esp for step in plan(UEFI, folders, OWN_ROOT)[0].steps] == ["", "/dev/a-part1", "/dev/b-part1"]
+    assert [step.esp for step in plan(UEFI, folders, OWN_ROOT)[0].steps[:3]] == ["", "/dev/a-part1", "/dev/b-part1"]
 
 
 def test_what_systemd_boot_lacks_is_named_and_grub_comes_first():
@@ -269,7 +268,9 @@ def test_all_is_done_inside_of_the_system_and_remembered_when_it_is_done():
     machine, written = RecordingMachine(), {}
     found, _refusals = plan(UEFI, root="/target/")
     make_bootable(found, "/target/", machine, written.__setitem__)
-    assert [command.rpartition("sync sh ")[2] for command in machine.commands] == [
+    *commands, _settings, _script, _hook, copies = [command.rpartition("sync sh ")[2] for command in machine.commands]
+    assert copies == "/target /dev/a-part1 /boot/efi /etc/bareon/esp-sync --all"
+    assert commands == [
         "/target  /boot/efi update-initramfs -u -k 6.1",
         *(
             f"/target {esp} /boot/efi grub-install --target=x86_64-efi --efi-directory=/boot/efi --removable --no-nvram"
@@ -279,6 +280,34 @@ def test_all_is_done_inside_of_the_system_and_remembered_when_it_is_done():
     ]
     assert all(command.startswith("unshare --mount -- sh -c ") for command in machine.commands)
     assert written == {f"/target/{STAMP}": found.stamp}
+
+
+def test_what_keeps_partitions_alike_changes_alone():
+    found = plan(UEFI)[0]
+    stamp = {f"/target/{STAMP}": found.stamp}
+    assert plan(UEFI, files=stamp)[0].steps == ()
+    without_it = plan(UEFI, extras=Extras(esp_sync=False))[0]
+    later = plan(UEFI, files={f"/target/{STAMP}": without_it.stamp})[0]
+    assert (*without_it.steps, *later.steps) == found.steps
+    assert later.stamp == found.stamp
+    folders = {**FOLDERS, "/target/etc/bareon": ["esps"]}
+    (gone,) = plan(UEFI, folders, stamp, extras=Extras(esp_sync=False))[0].steps
+    assert gone.command[0] == "rm"
+    assert plan(UEFI, files={f"/target/{STAMP}": "[]"})[0].steps == found.steps
+
+
+def test_a_partition_that_was_kept_is_known_by_the_uuid_that_it_has():
+    machine = RecordingMachine({"blkid --probe --output export /dev/b-part1": "PART_ENTRY_UUID=0A\n"}, folders=FOLDERS)
+    settings = plan_boot(LAYOUT, "/target", machine, "x86_64")[0].steps[4].command[-2]
+    assert settings.splitlines()[-1] == "partition 0a"
+
+
+def test_entries_of_the_firmware_are_mended_on_the_host():
+    machine = RecordingMachine({"efibootmgr --verbose": ""}, folders={**FOLDERS, "/sys/firmware/efi/efivars": ["BootOrder"]})
+    found = plan_boot(LAYOUT, "/target", machine, "x86_64", Extras(firmware_entries=True))[0]
+    assert [step.on_host for step in found.steps[-2:]] == [True, True]
+    make_bootable(found, "/target", machine, lambda *_given: None)
+    assert machine.commands[-1].startswith("sh -c set -e; label=")
 
 
 def test_what_fails_is_told_and_not_remembered():
