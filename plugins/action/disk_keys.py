@@ -18,7 +18,19 @@ from ..plugin_utils._common.facts import refuse_facts
 from ..plugin_utils._common.host_action import checked
 from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._disk.header_backups import names_of, write_headers
-from ..plugin_utils._disk.recovery_keys import Folder, Refused, as_in_schema, change_keys, check_folder, with_recovery
+from ..plugin_utils._disk.recovery_keys import (
+    ENROL,
+    PREPARE,
+    Folder,
+    Refused,
+    as_in_schema,
+    change_keys,
+    check_folder,
+    check_stage,
+    prepare_keys,
+    with_recovery,
+    with_uuids,
+)
 
 
 class ActionModule(ActionBase):
@@ -35,7 +47,9 @@ class ActionModule(ActionBase):
         host = str((task_vars or {}).get("inventory_hostname", "host"))
         headers = arguments.pop("header_backup_directory", None)
         copies = None if headers is None else Path(str(headers)).expanduser()
-        folder = None if directory is None else Folder(Path(str(directory)).expanduser(), host)
+        stage = str(arguments.pop("recovery_key_stage", None) or "complete")
+        keeps = arguments.pop("keep_recovery_keys", True)
+        folder = None if directory is None else Folder(Path(str(directory)).expanduser(), host, boolean(keeps, strict=False))
         if "hand_over" in arguments:
             return result | failure("hand_over: is internal data from the controller to the host; leave it out")
 
@@ -50,11 +64,18 @@ class ActionModule(ActionBase):
                 arguments["containers"] = as_in_schema(arguments.get("containers"), arguments.pop("schema"))
             asked = with_recovery(arguments.get("containers"))
             shows = boolean(arguments.pop("show_recovery_keys", False))
+            check_stage(stage, folder)
             if folder is not None and not self._task.check_mode:
                 folder.check()
             if copies is not None and not self._task.check_mode:
                 check_folder(copies, "header_backup_directory")
-            keyed = change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode)
+            if stage == PREPARE and folder is not None:
+                keyed = prepare_keys(call, asked, folder, check_mode=self._task.check_mode)
+                copies = None
+            else:
+                keyed = change_keys(call, asked, folder, shows=shows, check_mode=self._task.check_mode, prepared=stage == ENROL)
+            if "prepared" in keyed:
+                keyed["prepared"] = with_uuids(keyed["prepared"], arguments.get("containers"))
             option = "recovery_key_directory, in the role disk_layout_recovery_key_directory"
             lost = loss_warnings(folder.path, option) if folder is not None and asked else []
             if copies is not None:

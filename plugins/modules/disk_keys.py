@@ -54,7 +54,7 @@ options:
         description: Its current device node. If given, it is used instead of O(containers[].device).
         type: path
       uuid:
-        description: Its UUID. Accepted because RV(bareon.allocator.disk_layout#module:containers) has it, and ignored.
+        description: Its UUID, which RV(bareon.allocator.disk_layout#module:containers) has. RV(prepared) repeats it.
         type: str
       names:
         description: Its names in crypttab. Accepted because RV(bareon.allocator.disk_layout#module:containers) has them, and ignored.
@@ -185,6 +185,26 @@ options:
       - No other key is removed on account of a recovery key that is only shown. Give it as O(luks_old_key) in a later run for that.
     type: bool
     default: false
+  recovery_key_stage:
+    description:
+      - Whether to create and enrol recovery keys in one task, or in two, so that other tasks can hand the keys over to a store of keys
+        (escrow) before a container depends on them.
+      - V(prepare) changes nothing on the host. It creates the keys that are needed in O(recovery_key_directory), and names the files in
+        RV(prepared).
+      - V(enrol) changes all keys, but enrols only recovery keys that V(prepare) has created, and fails before it changes anything if there
+        are others to create.
+      - V(prepare) and V(enrol) need O(recovery_key_directory), which has the keys between the two tasks.
+    type: str
+    choices: [complete, prepare, enrol]
+    default: complete
+    version_added: 1.1.0
+  keep_recovery_keys:
+    description:
+      - Whether the file of a recovery key stays in O(recovery_key_directory) when the host has confirmed the key. V(false) deletes it then,
+        and is allowed only with O(recovery_key_stage=enrol).
+    type: bool
+    default: true
+    version_added: 1.1.0
   header_backup_directory:
     description:
       - A directory on the controller to keep a copy of each header in, after all keys are changed. Without its header, nothing opens a
@@ -204,7 +224,7 @@ options:
       part:
         description: The part of the run.
         type: str
-        choices: [begin, add, finish, copy]
+        choices: [begin, add, finish, copy, look]
         default: begin
       recovery_keys:
         description: The recovery keys that the controller holds, by the names of the containers.
@@ -364,6 +384,27 @@ recovery_key_files:
   returned: with O(recovery_key_directory)
   type: dict
   sample: {"data": "/home/admin/recovery-keys/db1.data.1"}
+prepared:
+  description: The recovery keys that are to be handed over before the next task enrols them. Empty in check mode.
+  returned: with O(recovery_key_stage=prepare)
+  type: list
+  elements: dict
+  contains:
+    container:
+      description: The name of the container.
+      returned: always
+      type: str
+      sample: data
+    uuid:
+      description: The UUID of its header, from O(containers[].uuid); empty if that has none.
+      returned: always
+      type: str
+      sample: 0b0fd0e8-7d1c-4f25-9d2e-3f0c8f3c7a11
+    file:
+      description: The file on the controller that has the key.
+      returned: always
+      type: str
+      sample: /home/admin/recovery-keys/db1.data.new
 header_backups:
   description: The files on the controller that have copies of the headers, by the names of the containers.
   returned: with O(header_backup_directory), unless in check mode
@@ -383,7 +424,7 @@ from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.backup import headers_of
-from ansible_collections.bareon.allocator.plugins.module_utils._keys.changes import COPY, GOING, PARTS, RENEWED, Request
+from ansible_collections.bareon.allocator.plugins.module_utils._keys.changes import COPY, GOING, LOOK, PARTS, RENEWED, Request
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.options import request_of
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.report import as_result
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.run import Report, apply, foresee
@@ -430,6 +471,8 @@ def main() -> t.NoReturn:
             "schema": {"type": "dict"},
             "recovery_key_directory": {"type": "path", "no_log": False},
             "header_backup_directory": {"type": "path"},
+            "recovery_key_stage": {"type": "str", "choices": ["complete", "prepare", "enrol"], "default": "complete", "no_log": False},
+            "keep_recovery_keys": {"type": "bool", "default": True, "no_log": False},
             "show_recovery_keys": {"type": "bool", "default": False, "no_log": False},
             "hand_over": {
                 "type": "dict",
@@ -454,7 +497,7 @@ def main() -> t.NoReturn:
     report = run(module, request, machine)
     for note in report.notes:
         module.warn(note)
-    result = as_result(report, request, module.check_mode)
+    result = as_result(report, request, module.check_mode or request.hand_over.part == LOOK)
     if report.problem is not None:
         module.fail_json(msg=report.problem, **result)
     module.exit_json(**result)
@@ -487,7 +530,7 @@ def checked_request(module: AnsibleModule, machine: LocalMachine) -> Request:
 def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Report:
     """Change keys, or return what would change; fail while another run holds the lock."""
     try:
-        if module.check_mode:
+        if module.check_mode or request.hand_over.part == LOOK:
             return foresee(request, machine)
         with only_run("disk_keys", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
             return apply(request, machine, stop_asked)

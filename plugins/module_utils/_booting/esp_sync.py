@@ -110,14 +110,23 @@ is_protected() {
     names "$1" | comparable | grep -qxF -f "$work/protected"
 }
 
-# The old file stays open, so that its clusters are free only when the directory on the medium has the new one.
+# The old file stays open, so that its clusters are free only when the directory on the medium no longer names them. That is written with
+# the file, not with the directory.
 write_file() {
     folder=$at/${1%/*}
     mkdir -p "$folder" && cp -- "$place/$1" "$at/$1.bareon-new" && sync "$at/$1.bareon-new" || return 1
     [ ! -f "$at/$1" ] || exec 8<"$at/$1" || return 1
-    mv -fT -- "$at/$1.bareon-new" "$at/$1" && sync "$folder"
+    mv -fT -- "$at/$1.bareon-new" "$at/$1" && sync "$at/$1" && sync "$folder"
     code=$?
     exec 8<&-
+    return "$code"
+}
+remove_file() {
+    exec 8<"$at/$1" || return 1
+    rm -f -- "$at/$1" && sync "$at/${1%/*}"
+    code=$?
+    exec 8<&-
+    (cd "$at" && rmdir --parents --ignore-fail-on-non-empty -- "${1%/*}") 2>/dev/null
     return "$code"
 }
 write_files() {
@@ -130,14 +139,13 @@ write_files() {
 # Only what an earlier run has copied, and the mounted one has no longer: files of others stay.
 remove_files() {
     [ -f "$state/$uuid.files" ] || return 0
-    grep -vixF -f "$work/files" "$state/$uuid.files" | sort -r >"$work/gone"
+    grep -vixF -f "$work/files" "$state/$uuid.files" >"$work/all"
+    { grep '^\./loader/' "$work/all"; grep -v '^\./loader/' "$work/all"; } >"$work/gone"
     while IFS= read -r file; do
         [ -f "$at/$file" ] || continue
-        rm -f -- "$at/$file" || return 1
-        (cd "$at" && rmdir --parents --ignore-fail-on-non-empty -- "${file%/*}") 2>/dev/null
+        remove_file "$file" || return 1
         removed=$((removed + 1))
     done <"$work/gone"
-    sync -f "$at"
 }
 is_alike() {
     while IFS= read -r file; do
@@ -150,7 +158,9 @@ remember() { sync "$2" && mv -fT -- "$2" "$state/$1" && sync "$state"; }
 copy() {
     findmnt --source "$device" >/dev/null || ! command -v fsck.vfat >/dev/null || fsck.vfat -a "$device" >/dev/null
     mount -t vfat -o rw,nosuid,nodev,noexec,umask=0077 -- "$device" "$at" || { say err "cannot mount $device"; return 1; }
+    # The second are clusters that a cut left without a name, which fsck gives one.
     find "$at" -xdev -type f -name '*.bareon-new' -exec rm -f -- {} +
+    rm -f -- "$at"/FSCK[0-9][0-9][0-9][0-9].REC
     cat "$state/$uuid.files" "$work/files" 2>/dev/null | sort -u >"$state/new" && remember "$uuid.files" "$state/new" || return 1
     written=0 removed=0
     write_files || { remove_files && write_files; } || { say err "cannot write $file to $device: is it full?"; return 1; }

@@ -30,9 +30,9 @@ class Container:
     methods: tuple[Method, ...]
 
 
-BEGIN, ADD, FINISH, COPY = PARTS = ("begin", "add", "finish", "copy")
+BEGIN, ADD, FINISH, COPY, LOOK = PARTS = ("begin", "add", "finish", "copy", "look")
 """The parts of a run. BEGIN does everything unless a recovery key is needed; then it changes nothing and says so. ADD enrols, with the
-recovery keys that the controller has written by then; FINISH confirms them and removes what may go."""
+recovery keys that the controller has written by then; FINISH confirms them and removes what may go. LOOK only says what is needed."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ class Report:
 def foresee(request: Request, machine: Machine) -> Report:
     """Return the report of a run that changes nothing. A container that is not there yet would be new."""
     present, plans = _look_and_plan(request, machine, may_lack=True)
-    return replace(_planned(present, plans), notes=_lacking(plans, machine))
+    needed = tuple(one.name for one, changes in zip(request.containers, plans) if changes.needs_recovery_key)
+    return replace(_planned(present, plans), notes=_lacking(plans, machine), recovery_needed=needed)
 
 
 def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool]) -> Report:

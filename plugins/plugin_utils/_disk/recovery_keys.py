@@ -14,6 +14,7 @@ its name ends with `.new` until the host has confirmed it, and the next run hand
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 import typing as t
@@ -30,9 +31,13 @@ Plain = dict[str, t.Any]
 Call = Callable[[Plain], Plain]
 """Takes the option `hand_over` of the module, and returns its result."""
 
+COMPLETE, PREPARE, ENROL = STAGES = ("complete", "prepare", "enrol")
+"""What of the work a task does: all of it, what comes before keys are handed over to others, and what comes after."""
+
 _SLOTS = range(32)
 _FOR_THE_CONTROLLER = ("recovery_needed", "recovery_slots", "added")
 _MOST_EARLIER = 10000
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Refused(Exception):
@@ -51,10 +56,11 @@ def check_folder(folder: Path, option: str) -> None:
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder for recovery keys, and the host that they are for."""
+    """The folder for recovery keys, and the host that they are for; `keeps` is whether it has them after the host has confirmed them."""
 
     path: Path
     host: str
+    keeps: bool = True
 
     def check(self) -> None:
         """Create the folder where it is missing, and see that it takes files; raises Refused."""
@@ -94,6 +100,18 @@ class Folder:
         except OSError as error:
             raise Refused(f"recovery_key_directory: {self.new(name)} cannot be written: {error.strerror}") from error
 
+    def confirm_all(self, slots: Mapping[str, int]) -> dict[str, Path]:
+        """Confirm the keys of containers, and return the files that stay; raises Refused."""
+        if self.keeps:
+            return {name: self.confirm(name, slot) for name, slot in slots.items()}
+        try:
+            for name in slots:
+                self.new(name).unlink(missing_ok=True)
+            sync_folder(self.path)
+        except OSError as error:
+            raise Refused(f"keep_recovery_keys: the files of confirmed keys in {self.path} cannot be deleted: {error.strerror}") from error
+        return {}
+
     def confirm(self, name: str, slot: int) -> Path:
         """Give the file of a key its final name, HOST.CONTAINER.SLOT, and return it; raises Refused.
 
@@ -121,6 +139,16 @@ class Folder:
         return self.path / ".".join([host, container.replace(".", "%2E"), last])
 
 
+def check_stage(stage: str, folder: Folder | None) -> None:
+    """Raise Refused for a stage that there is not, or one that lacks what it needs."""
+    if stage not in STAGES:
+        raise Refused(f"recovery_key_stage: must be {', '.join(STAGES[:-1])} or {STAGES[-1]}, not {stage!r}")
+    if stage != COMPLETE and folder is None:
+        raise Refused(f"recovery_key_stage: {stage} needs recovery_key_directory, which has the keys between the two tasks")
+    if folder is not None and not folder.keeps and stage != ENROL:
+        raise Refused("keep_recovery_keys: false needs recovery_key_stage: enrol, which takes keys that were handed over before")
+
+
 def as_in_schema(containers: t.Any, schema: t.Any) -> t.Any:
     """Return containers, which a host has described, with the methods that the schema lists for them; raises Refused for any others."""
     rows = schema.get("luks") or [] if isinstance(schema, Mapping) else None
@@ -145,12 +173,40 @@ def with_recovery(containers: t.Any) -> list[str]:
     ]
 
 
-def change_keys(call: Call, asked: Sequence[str], folder: Folder | None, *, shows: bool, check_mode: bool = False) -> Plain:
+def prepare_keys(call: Call, asked: Sequence[str], folder: Folder, *, check_mode: bool = False) -> Plain:
+    """Return the result of a task that creates the recovery keys that containers need, and changes nothing on the host; raises Refused.
+
+    `prepared` names the file of each key that the host has not confirmed, so that a run that was cut off hands these over again.
+    """
+    waiting = _waiting(asked, folder)
+    seen = _checked(call({"part": "look", "recovery_keys": waiting, "written": True}), asked)
+    if seen.get("failed"):
+        return _shown(seen, {}, {}) | {"changed": False}
+    needed, slots = seen["recovery_needed"], seen["recovery_slots"]
+    lacking = any(name not in waiting or name in slots for name in needed)
+    names = [] if check_mode else [*_created(needed, waiting, slots, folder), *(name for name in slots if name not in needed)]
+    return {"changed": lacking, "steps": [], "prepared": [{"container": name, "file": str(folder.new(name))} for name in names]}
+
+
+def with_uuids(prepared: Sequence[Plain], containers: t.Any) -> list[Plain]:
+    """Return the rows of prepared keys with the UUIDs of the containers; raises Refused for what is none."""
+    listed = [one for one in containers if isinstance(one, Mapping)] if isinstance(containers, list) else []
+    uuids = {str(one.get("name") or one.get("node") or one.get("device")): str(one.get("uuid") or "") for one in listed}
+    wrong = {name: uuid for name, uuid in uuids.items() if uuid and _UUID.fullmatch(uuid) is None}
+    if wrong:
+        raise Refused("; ".join(f"containers: the uuid of {name} is {uuid!r}, which is no UUID" for name, uuid in wrong.items()))
+    return [{**row, "uuid": uuids.get(row["container"], "")} for row in prepared]
+
+
+def change_keys(
+    call: Call, asked: Sequence[str], folder: Folder | None, *, shows: bool, check_mode: bool = False, prepared: bool = False
+) -> Plain:
     """Return the result of disk_keys; `asked` are the containers that list a recovery key. Raises Refused.
 
-    Without a folder, and unless keys are to be shown, a run that needs one ends before anything is changed.
+    Without a folder, and unless keys are to be shown, a run that needs one ends before anything is changed. With `prepared` it takes no
+    other keys than those of prepare_keys.
     """
-    waiting = {name: key for name in asked if (key := folder.waiting(name)) is not None} if folder is not None else {}
+    waiting = _waiting(asked, folder) if folder is not None else {}
     # Where keys are neither kept nor shown, the run ends below, with what to do about it.
     hand_over: Plain = {"part": "begin", "recovery_keys": waiting, "written": folder is not None or not shows}
     begun = _checked(call(hand_over), asked)
@@ -158,12 +214,15 @@ def change_keys(call: Call, asked: Sequence[str], folder: Folder | None, *, show
     if begun.get("failed") or check_mode:
         return _shown(begun, {}, None if folder is None else {})
     if not needed:
-        return _shown(begun, {}, None if folder is None else {name: folder.confirm(name, slot) for name, slot in slots.items()})
+        return _shown(begun, {}, None if folder is None else folder.confirm_all(slots))
     if folder is None and not shows:
         raise Refused(
             f"{', '.join(needed)} would get a recovery key, and nothing says where it is to be kept: give recovery_key_directory, "
             f"or say show_recovery_keys: true. Nothing was changed."
         )
+    lacking = [name for name in needed if name not in waiting or name in slots]
+    if prepared and lacking:
+        raise Refused(f"recovery_key_stage: no key was prepared for {', '.join(lacking)}, so prepare them first. Nothing was changed.")
     keys = _created(needed, waiting, slots, folder)
     earlier = {name: key for name, key in waiting.items() if keys.get(name, key) != key}
     hand_over = {**hand_over, "recovery_keys": {**waiting, **keys}, "earlier_keys": earlier}
@@ -176,8 +235,12 @@ def change_keys(call: Call, asked: Sequence[str], folder: Folder | None, *, show
     if finished.get("failed") or lost:
         says = {} if finished.get("failed") else {"failed": True, "msg": f"The new recovery key of {', '.join(lost)} does not open it"}
         return _shown({**result, **says}, keys, {name: folder.new(name) for name in keys} if folder is not None else None)
-    files = {name: folder.confirm(name, slot) for name, slot in finished["recovery_slots"].items()} if folder is not None else None
-    return _shown(result, keys, files)
+    return _shown(result, keys, folder.confirm_all(finished["recovery_slots"]) if folder is not None else None)
+
+
+def _waiting(asked: Sequence[str], folder: Folder) -> dict[str, str]:
+    """Return the keys that are in files and not confirmed, by container; raises Refused."""
+    return {name: key for name in asked if (key := folder.waiting(name)) is not None}
 
 
 def _created(needed: Sequence[str], waiting: Mapping[str, str], slots: Mapping[str, int], folder: Folder | None) -> dict[str, str]:

@@ -126,6 +126,70 @@ def test_a_key_goes_into_a_file_of_its_owner_before_the_host_gets_it(action, tmp
     assert not any({"recovery_key_directory", "show_recovery_keys"} & set(given) for given in host.given)
 
 
+LOOK: Plain = {**BEGIN, "steps": [{**STEP, "done": False}]}
+UUID = "0b0fd0e8-7d1c-4f25-9d2e-3f0c8f3c7a11"
+WITH_UUID = [{**CONTAINERS[0], "uuid": UUID}, CONTAINERS[1]]
+
+
+def staged(folder: Path, stage: str, **more: t.Any) -> Task:
+    return Task(**{"recovery_key_directory": str(folder), "recovery_key_stage": stage, "containers": WITH_UUID, **more})
+
+
+def test_a_key_is_prepared_handed_over_and_enrolled(action, tmp_path: Path) -> None:
+    host = Host(look=LOOK)
+    foreseen = action(staged(tmp_path, "prepare", check_mode=True), host)
+    assert (foreseen["changed"], foreseen["prepared"], list(tmp_path.iterdir())) == (True, [], [])
+    first = action(staged(tmp_path, "prepare"), host)
+    file = tmp_path / "db1.example.data%2F1.new"
+    assert (first["changed"], first["prepared"]) == (True, [{"container": "data/1", "file": str(file), "uuid": UUID}])
+    key = file.read_text().strip()
+    # Whatever became of the tasks in between, it is the same key that is handed over again.
+    again = action(staged(tmp_path, "prepare"), host)
+    assert (again["changed"], again["prepared"], file.read_text().strip()) == (False, first["prepared"], key)
+    assert set(host.parts) == {"look"}
+    assert not any({"recovery_key_stage", "keep_recovery_keys"} & set(given) for given in host.given)
+    done = action(staged(tmp_path, "enrol", keep_recovery_keys=False), host)
+    assert host.parts[-3:] == ["begin", "add", "finish"]
+    assert host.given[-1]["hand_over"]["recovery_keys"] == {"data/1": key}
+    assert (done["recovery_key_files"], list(tmp_path.iterdir())) == ({}, [])
+    assert key not in json.dumps([first, again, done])
+
+
+def test_what_was_enrolled_and_not_confirmed_is_handed_over_again(action, tmp_path: Path) -> None:
+    """The run before may have known nothing of a store of keys."""
+    (tmp_path / "db1.example.data%2F1.new").write_text(f"{RECOVERY_KEY}\n")
+    (tmp_path / "db1.example.data%2F1.new").chmod(0o600)
+    result = action(staged(tmp_path, "prepare"), Host(look={**LOOK, "recovery_needed": [], "recovery_slots": {"data/1": 3}}))
+    assert (result["changed"], [row["container"] for row in result["prepared"]]) == (False, ["data/1"])
+
+
+def test_only_prepared_keys_are_enrolled(action, tmp_path: Path) -> None:
+    host = Host()
+    result = action(staged(tmp_path, "enrol"), host)
+    assert result["failed"]
+    assert "no key was prepared for data/1" in result["msg"]
+    assert (host.parts, list(tmp_path.iterdir())) == (["begin"], [])
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"recovery_key_stage": "later"}, "recovery_key_stage"),
+        ({"recovery_key_stage": "prepare", "recovery_key_directory": None}, "recovery_key_stage"),
+        ({"recovery_key_stage": "complete", "keep_recovery_keys": False}, "keep_recovery_keys"),
+        ({"recovery_key_stage": "prepare", "containers": [{**CONTAINERS[0], "uuid": "../../other"}]}, "containers"),
+    ],
+)
+def test_a_stage_that_cannot_be_is_refused(action, tmp_path: Path, given: Plain, place: str) -> None:
+    host = Host(look=LOOK)
+    task = staged(tmp_path, given.pop("recovery_key_stage"), **given)
+    task.args = {name: value for name, value in task.args.items() if value is not None}
+    result = action(task, host)
+    assert result["failed"]
+    assert result["msg"].startswith(f"{place}: ")
+    assert set(host.parts) <= {"look"}
+
+
 def test_a_key_of_an_earlier_container_is_kept(action, tmp_path: Path) -> None:
     (tmp_path / "db1.example.data%2F1.3").write_text("earlier")
     action(Task(recovery_key_directory=str(tmp_path)))
