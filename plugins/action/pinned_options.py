@@ -33,7 +33,10 @@ class ActionModule(PlanningAction):
         """Refuse facts with names of options, then return the options. They can be secrets, so Ansible does not show them."""
         names = {option: f"{arguments['prefix']}{option}" for option in arguments["options"]}
         refuse_facts(task_vars, set(names.values()))
-        _refuse_path(str(task_vars.get("inventory_hostname", "")))
+        host = str(task_vars.get("inventory_hostname", ""))
+        if "/" in host or host in (".", ".."):
+            says = "is a path and no name of a host; give the host another name, and its address in ansible_host"
+            raise InputError([Mistake("inventory_hostname", f"{shortened(host)} {says}")])
         variables = without_facts(self._task, task_vars)
         refuse_unknown(task_vars, variables)
         return {"options": self._values(names, variables), "_ansible_no_log": True}
@@ -56,10 +59,3 @@ class ActionModule(PlanningAction):
                 mistakes.extend(error.mistakes)
         mistakes.check()
         return values
-
-
-def _refuse_path(host: str) -> None:
-    """Raise InputError for a host that is called like a path: playbooks name files after hosts, and inventories can come from a cluster."""
-    if "/" in host or host in (".", ".."):
-        says = "is a path and no name of a host; give the host another name, and its address in ansible_host"
-        raise InputError([Mistake("inventory_hostname", f"{shortened(host)} {says}")])

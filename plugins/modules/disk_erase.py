@@ -258,16 +258,12 @@ def main() -> t.NoReturn:
         module.fail_json(msg="\n- ".join(["Nothing was erased:", *mistakes]), mistakes=list(mistakes))
     request = Request(tuple(params["disks"]), params["method"], protections, params["confirm"])
     try:
-        result = _expected(request, machine) if module.check_mode else _run(module, request, machine)
+        result = expected(foresee(request, Workplace(machine, Records())), request) if module.check_mode else _run(module, request, machine)
     except StepFailed as error:
         module.fail_json(msg=str(error))
     for warning in result.pop("warnings"):
         module.warn(warning)
     module.exit_json(**result)
-
-
-def _expected(request: Request, machine: LocalMachine) -> dict[str, t.Any]:
-    return expected(foresee(request, Workplace(machine, Records())), request)
 
 
 def _run(module: AnsibleModule, request: Request, machine: LocalMachine) -> dict[str, t.Any]:

@@ -58,7 +58,12 @@ def find_tool(system: System) -> t.Optional[InitramfsTool]:
 def preparing_steps(layout: Layout, tool: InitramfsTool) -> Iterator[BootStep]:
     """Yield the steps that make the initramfs find the devices below root, also on arrays that lack a member."""
     if tool == DRACUT and (layout.containers or layout.arrays or layout.volumes):
-        lines = "\n".join([_DRACUT_LINES, *map(_dracut_line, _devices_of_root(layout))])
+        lines = "\n".join(
+            [
+                _DRACUT_LINES,
+                *map(_dracut_line, [filesystem.device for filesystem in layout.filesystems if filesystem.mount in _OF_INITRAMFS]),
+            ]
+        )
         yield write_step("have the initramfs open and assemble what root lies on", _DRACUT_FILE, lines)
     if tool == UPDATE_INITRAMFS and layout.arrays:
         yield write_step("let degraded arrays start at boot", _ARRAYS_FILE, _ARRAYS_SCRIPT, "755")
@@ -69,10 +74,6 @@ def _dracut_line(device: str) -> str:
     if _PLAIN_DEVICE.fullmatch(device) is None:
         raise StepFailed(f"{device!r} cannot be named in dracut's settings, which a shell reads; it may have letters, digits and +-._:@=")
     return f'add_device+=" {device} "'
-
-
-def _devices_of_root(layout: Layout) -> list[str]:
-    return [filesystem.device for filesystem in layout.filesystems if filesystem.mount in _OF_INITRAMFS]
 
 
 def initramfs_steps(tool: InitramfsTool, system: System) -> Iterator[BootStep]:

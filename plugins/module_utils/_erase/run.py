@@ -11,13 +11,12 @@ import typing as t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .._facts.present import Present
 from .._layout.losses import paragraph, plain_losses, why_unconfirmed
 from .._layout.protected import Protection
 from .._layout.read_present import read_present
 from .._schema.model import DesiredDisk, Layout
 from .._steps import requirements
-from .._steps.machine import Machine, StepFailed
+from .._steps.machine import StepFailed
 from .._steps.step import Step
 from .carry_out import Workplace, erase, finished
 from .plan import ErasePlan, Target, named_disks, plan_erasure
@@ -48,7 +47,8 @@ class Foreseen:
 
 def foresee(request: Request, place: Workplace) -> Foreseen:
     """Read the host and return the plan of the run; raises StepFailed, and Stopped for a signal."""
-    present = _read(place.machine, request.disks)
+    named = tuple(DesiredDisk(f"disks[{number}]", name, name, None, ()) for number, name in enumerate(request.disks))
+    present = read_present(place.machine, Layout(disks=named))
     found, _refusals = named_disks(request.disks, present, request.protections)
     disks = [disk.disk for disk in found]
     ways = {disk.device.name: ways_of(place.machine, disk) for disk in disks}
@@ -67,11 +67,6 @@ def foresee(request: Request, place: Workplace) -> Foreseen:
     if records:
         plan = plan_erasure(left, request.method, present, request.protections, ways, namespaces)
     return Foreseen(plan, tuple(records.values()), requirements.missing(place.machine, plan.closing))
-
-
-def _read(machine: Machine, disks: Sequence[str]) -> Present:
-    named = tuple(DesiredDisk(f"disks[{number}]", name, name, None, ()) for number, name in enumerate(disks))
-    return read_present(machine, Layout(disks=named))
 
 
 def expected(foreseen: Foreseen, request: Request) -> Plain:

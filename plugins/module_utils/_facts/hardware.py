@@ -58,7 +58,7 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
         }
         for disk in disks
     ]
-    described = _with_drives(described)
+    described = [{**disk, "drive": drives[0] if drives else disk["id"]} for disk, drives in zip(described, drives_of(described))]
     unread = [fact["dev"] for fact in described if not fact["probed"]]
     if unread:
         notes.append(
@@ -74,11 +74,6 @@ def with_health(host: Host, facts: Facts) -> Facts:
     """Return the facts with the `health` of every disk, which takes a tool for each; none of a disk that no tool can ask."""
     asked = [(disk, read_health(host, disk["dev"], disk["transport"]) if disk["dev"] else None) for disk in facts["disks"]]
     return {**facts, "disks": [{**disk, "health": health} for disk, health in asked]}
-
-
-def _with_drives(disks: Sequence[Facts]) -> list[Facts]:
-    """Return the facts with what each disk fails with: the drive that is known by its serial number, else itself."""
-    return [{**disk, "drive": drives[0] if drives else disk["id"]} for disk, drives in zip(disks, drives_of(disks))]
 
 
 def describe_disk(tree: Tree, disk: Disk) -> Facts:

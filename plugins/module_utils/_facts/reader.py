@@ -202,7 +202,9 @@ def _with_table(tree: Tree, disk: Device, table: Table, notes: Notes) -> Tree:
     for partition in table.partitions:
         device = known.pop(partition.number, None)
         if device is None:
-            changed.append(_without_node(disk, partition))
+            changed.append(
+                Device(f"{disk.name}#{partition.number}", None, "part", partition.size, (disk.name,), disk.row, partition=partition)
+            )
         else:
             kernel = t.cast(TablePartition, device.partition)
             changed.append(
@@ -224,10 +226,6 @@ def _agree(kernel: TablePartition, written: TablePartition, device: Device) -> b
     extended = written.type in {"0x5", "0xf", "0x85"}
     same_start = device.row.get("start") is None or kernel.start == written.start
     return same_start and (extended or kernel.size == written.size)
-
-
-def _without_node(disk: Device, partition: TablePartition) -> Device:
-    return Device(f"{disk.name}#{partition.number}", None, "part", partition.size, (disk.name,), disk.row, partition=partition)
 
 
 def _read_signatures_at_once(host: Host, devices: Iterable[Device]) -> Mapping[str, tuple[Signature, ...]]:

@@ -115,11 +115,10 @@ def parse_header(text: str) -> Header:
     """Return the header of the text of `cryptsetup luksDump --dump-json-metadata`; raises StepFailed."""
     try:
         data = json.loads(text)
-        tokens = tuple(_token(int(number), token) for number, token in data["tokens"].items())
+        tokens = tuple(
+            Token(int(number), str(token["type"]), tuple(int(slot) for slot in token["keyslots"]), token)
+            for number, token in data["tokens"].items()
+        )
         return Header(tuple(sorted(int(number) for number in data["keyslots"])), tokens)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StepFailed(f"cryptsetup's description of the header cannot be read: {error!r}") from error
-
-
-def _token(number: int, data: Mapping[str, t.Any]) -> Token:
-    return Token(number, str(data["type"]), tuple(int(slot) for slot in data["keyslots"]), data)

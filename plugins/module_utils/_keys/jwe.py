@@ -42,14 +42,13 @@ def tang_of(parts: t.Any) -> t.Optional[Mapping[str, t.Any]]:
 def thumbprints(tang: Mapping[str, t.Any]) -> frozenset[str]:
     """Return the thumbprints of all keys that a server advertised."""
     try:
-        members = [json.dumps(_members(key), separators=(",", ":"), sort_keys=True).encode() for key in tang["adv"]["keys"]]
+        members = [
+            json.dumps({name: key[name] for name in _OF_A_KEY[key["kty"]]}, separators=(",", ":"), sort_keys=True).encode()
+            for key in tang["adv"]["keys"]
+        ]
     except (KeyError, TypeError, AttributeError, ValueError):
         return frozenset()
     return frozenset(base64.urlsafe_b64encode(hashlib.sha256(member).digest()).rstrip(b"=").decode() for member in members)
-
-
-def _members(key: Mapping[str, str]) -> dict[str, str]:
-    return {name: key[name] for name in _OF_A_KEY[key["kty"]]}
 
 
 def _decoded(text: str) -> bytes:

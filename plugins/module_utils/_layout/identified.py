@@ -118,7 +118,9 @@ def _below(known: _Known, device: str) -> t.Optional[Device]:
     """Return the present device of a partition, an array or a volume; None when there is none that stays."""
     thing = known.layout.thing(device)
     if isinstance(thing, DesiredVolume):
-        return _volume(known, thing)
+        disks = {match.disk.device.name for match in known.matches.values()}
+        descendants = (device for name in disks for device in known.present.tree.descendants(name))
+        return next((device for device in descendants if (device.group, device.title) == (thing.group, thing.name)), None)
     stack = known.stacks.get(device)
     if stack is not None and stack.array is None:
         return stack.matches[0].device
@@ -128,12 +130,6 @@ def _below(known: _Known, device: str) -> t.Optional[Device]:
     members = {match.device.name for match in stack.matches if match.device is not None} if stack is not None else set()
     children = (child for name in members for child in known.present.tree.children(name) if child.running)
     return next((child for child in children if child.kind.startswith("raid")), None)
-
-
-def _volume(known: _Known, desired: DesiredVolume) -> t.Optional[Device]:
-    disks = {match.disk.device.name for match in known.matches.values()}
-    descendants = (device for name in disks for device in known.present.tree.descendants(name))
-    return next((device for device in descendants if (device.group, device.title) == (desired.group, desired.name)), None)
 
 
 def _top(known: _Known, device: str) -> t.Optional[Device]:

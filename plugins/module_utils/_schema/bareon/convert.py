@@ -40,7 +40,10 @@ def lay_out_groups(
     for group in groups:
         members = [piece for piece in physical if _group_of(piece) == group.name]
         kept = any(piece.kept for piece in members)
-        pvs.extend(_physical_volume(piece) for piece in members)
+        pvs.extend(
+            {"name": piece.device, "metadatasize": _metadata(piece), "metadatacopies": _COPIES, "keep_data": piece.kept}
+            for piece in members
+        )
         vgs.append({"name": group.name, "pvnames": [piece.device for piece in members], "keep_data": kept, "space_id": group.name})
         for volume, size in zip(group.volumes, _sizes(group, members, mistakes)):
             lvs.append(_logical_volume(group.name, volume, size, kept and volume.keep_data))
@@ -56,17 +59,8 @@ def _metadata(piece: Piece) -> int:
     return piece.volume.metadata if piece.volume is not None else 0
 
 
-def _extents(piece: Piece) -> int:
-    """Return how many extents a PV gives: the first begins a MiB behind the metadata, and their copy lies at the end."""
-    return pv_extents(piece.size, PV_HEAD + _COPIES * _metadata(piece))
-
-
-def _physical_volume(piece: Piece) -> Plain:
-    return {"name": piece.device, "metadatasize": _metadata(piece), "metadatacopies": _COPIES, "keep_data": piece.kept}
-
-
 def _sizes(group: GroupEntry, members: Sequence[Piece], mistakes: Mistakes) -> list[int]:
-    room = sum(_extents(piece) for piece in members) * EXTENT
+    room = sum(pv_extents(piece.size, PV_HEAD + _COPIES * _metadata(piece)) for piece in members) * EXTENT
     sizes = [volume.size.within(room, EXTENT) for volume in group.volumes]
     left = room - sum(sizes)
     remaining = [volume.size.remaining for volume in group.volumes]

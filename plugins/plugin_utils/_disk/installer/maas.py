@@ -70,7 +70,14 @@ def write(layout: Layout, losses: Losses, *, known: t.Any) -> Plain:
     encrypted = _encrypted(layout)
     for array in layout.arrays:
         if array.device not in encrypted:
-            made[array.title] = _array(array, layout, names, losses)
+            spares = {"spares": [names.devices[device] for device in array.spares]} if array.spares else {}
+            made[array.title] = {
+                "type": "raid",
+                "level": int(array.level.removeprefix("raid")),
+                "members": [names.devices[device] for device in array.members],
+                **spares,
+                **_filesystem(layout.filesystem_on(array.device), losses),
+            }
     for group in layout.groups:
         if encrypted.isdisjoint(group.devices):
             made[group.name] = _group(group, layout, names, sizes, losses)
@@ -199,17 +206,6 @@ def _filesystem(filesystem: DesiredFilesystem | None, losses: Losses) -> Plain:
     if make_words(filesystem):
         losses.lose(filesystem.space, f"MAAS makes file systems without options, so not with {make_words(filesystem)}")
     return {"fs": filesystem.type}
-
-
-def _array(array: DesiredArray, layout: Layout, names: _Names, losses: Losses) -> Plain:
-    spares = {"spares": [names.devices[device] for device in array.spares]} if array.spares else {}
-    return {
-        "type": "raid",
-        "level": int(array.level.removeprefix("raid")),
-        "members": [names.devices[device] for device in array.members],
-        **spares,
-        **_filesystem(layout.filesystem_on(array.device), losses),
-    }
 
 
 def _group(group: DesiredGroup, layout: Layout, names: _Names, sizes: Mapping[str, int], losses: Losses) -> Plain:

@@ -79,7 +79,11 @@ class _GroupRoom:
 
 def room_for(cluster: Cluster, instance: Instance) -> ClusterState:
     """Return the state of a cluster in which the only instance known is a new one, at position 0."""
-    return _alone(ClusterState.from_cluster(cluster, (instance,)), len(cluster.instances))
+    state = ClusterState.from_cluster(cluster, (instance,))
+    room = state.copy()
+    room.facts = dataclasses.replace(state.facts, instances=_only(state.facts.instances, len(cluster.instances)))
+    room.primary, room.secondary = np.array([NOWHERE]), np.array([NOWHERE])
+    return room
 
 
 def resized(room: ClusterState, instance: Instance) -> ClusterState:
@@ -184,14 +188,6 @@ def _policy_limit(room: ClusterState, group: int, online: Integers) -> Limit | N
         return None
     first = policy_failures(model, dataclasses.replace(policy, intervals=policy.intervals[:1]), exclusive)
     return (first or policy_failures(model, policy, exclusive))[0].limit
-
-
-def _alone(state: ClusterState, instance: int) -> ClusterState:
-    """Return a copy of a state in which one instance that is nowhere is the only one known."""
-    room = state.copy()
-    room.facts = dataclasses.replace(state.facts, instances=_only(state.facts.instances, instance))
-    room.primary, room.secondary = np.array([NOWHERE]), np.array([NOWHERE])
-    return room
 
 
 def _only(facts: InstanceFacts, position: int) -> InstanceFacts:

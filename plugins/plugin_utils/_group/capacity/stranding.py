@@ -59,7 +59,8 @@ class Failures:
         nodes = nodes[~state.offline[nodes]]
         most = np.array([allowed.get((node,), 0.0) for node in nodes.tolist()])
         load, largest = _loads(state, nodes)
-        room = _room(state, nodes)
+        room = np.maximum(state.quantities[Quantity.MEMORY, nodes][:, None] - state.peers[np.ix_(nodes, nodes)], 0.0)
+        np.fill_diagonal(room, 0.0)
         spare = room.sum(axis=0) + most - load
         if ((spare < 0) & (load > 0)).any():
             return True
@@ -88,13 +89,6 @@ def _loads(state: ClusterState, nodes: Integers) -> tuple[Floats, Floats]:
     np.add.at(load, homes, memory)
     np.maximum.at(largest, homes, memory)
     return load[nodes], largest[nodes]
-
-
-def _room(state: ClusterState, nodes: Integers) -> Floats:
-    """Return [K, K]: the MiB that each node (row) has for the instances of each other one (column) that fails."""
-    room = np.maximum(state.quantities[Quantity.MEMORY, nodes][:, None] - state.peers[np.ix_(nodes, nodes)], 0.0)
-    np.fill_diagonal(room, 0.0)
-    return room
 
 
 def holding(cluster: Cluster, groups: Sequence[int], copies: Sequence[Copy]) -> int:

@@ -33,7 +33,12 @@ def failures_of(state: ClusterState, group: int, tolerance: Tolerance | None = N
         return ()
     nodes = [node for node in state.group_nodes(group).tolist() if not state.offline[node]]
     if wanted.domain:
-        return _domains(state.facts.cluster, nodes, wanted.domain)
+        members: dict[str, list[int]] = {}
+        for node in nodes:
+            for tag in dict.fromkeys(state.facts.cluster.nodes[node].tags):
+                if tag.startswith(wanted.domain):
+                    members.setdefault(tag, []).append(node)
+        return tuple(dict.fromkeys(tuple(found) for found in members.values() if len(found) > 1))
     memory = state.facts.nodes.total_memory
     if wanted.percent:
         largest = sorted(nodes, key=lambda node: (-memory[node], node))
@@ -46,15 +51,6 @@ def location_domains(cluster: Cluster) -> tuple[str, ...]:
     """Return what the location tags of a cluster begin with, of those that any node has."""
     prefixes = read_rules(cluster.tags).location
     return tuple(prefix for prefix in prefixes if any(tag.startswith(prefix) for node in cluster.nodes for tag in node.tags))
-
-
-def _domains(cluster: Cluster, nodes: Sequence[int], prefix: str) -> tuple[tuple[int, ...], ...]:
-    members: dict[str, list[int]] = {}
-    for node in nodes:
-        for tag in dict.fromkeys(cluster.nodes[node].tags):
-            if tag.startswith(prefix):
-                members.setdefault(tag, []).append(node)
-    return tuple(dict.fromkeys(tuple(found) for found in members.values() if len(found) > 1))
 
 
 def _few(nodes: Sequence[int], memory: Sequence[float], count: int) -> list[int]:

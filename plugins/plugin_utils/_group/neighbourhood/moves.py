@@ -20,7 +20,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..._common.libraries import np
-from ..cluster.arrays import NOWHERE, Booleans, Floats, Integers
+from ..cluster.arrays import NOWHERE, Floats, Integers
 from ..cluster.moves import Move, MoveKind, make_move
 from ..cluster.state import ClusterState
 from ..metrics.score import Scorer
@@ -162,7 +162,8 @@ class MoveEvaluator:
         for kind in block.kinds:
             if self._options.offers(kind):
                 shape = len(block.instances), 1 if kind == MoveKind.FAILOVER else len(self.targets.nodes)
-                costs[kind] = _masked(scores[kind], allowed[kind], shape)
+                masked = np.where(allowed[kind], scores[kind], np.inf)
+                costs[kind] = masked if masked.shape == shape else np.broadcast_to(masked, shape).copy()
                 if kind != MoveKind.FAILOVER:
                     costs[kind][at_home] = np.inf
         price.add(costs, block, self.targets)
@@ -191,12 +192,6 @@ class Evaluation:
     penalties: MovedPenalties
     limits: MovedLimits
     score: float
-
-
-def _masked(costs: Floats, allowed: Booleans, shape: tuple[int, ...]) -> Floats:
-    """Return costs in full shape, infinite where a limit is in the way."""
-    masked = np.where(allowed, costs, np.inf)
-    return masked if masked.shape == shape else np.broadcast_to(masked, shape).copy()
 
 
 def _reduced(block: Block, costs: dict[MoveKind, Floats], targets: Targets) -> BestMoves:

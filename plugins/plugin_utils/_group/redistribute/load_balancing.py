@@ -129,7 +129,9 @@ def _best_step(
 ) -> tuple[int, Place] | None:
     """Return an instance and its new place by the most gain of those that are possible."""
     loads = group_loads(now)
-    instances = _candidates(now, options)
+    placed = np.flatnonzero(now.primary >= 0).tolist()
+    able = [i for i in placed if can_move(now, i) and (options.disk_moves or not now.facts.instances.two_nodes[i])]
+    instances = np.array([i for i in able if not now.offline[now.place_of(i)[0]]], dtype=np.int64)
     gains = _gains(now, loads, instances, options)
     for row, group in zip(*np.unravel_index(np.argsort(-gains, axis=None, kind="stable"), gains.shape)):
         if gains[row, group] < options.min_gain:
@@ -144,13 +146,6 @@ def _best_step(
             return instance, place
         refused.add((instance, int(group)))
     return None
-
-
-def _candidates(now: ClusterState, options: LoadOptions) -> Integers:
-    """Return the instances that may go to another group: those on shared storage, and mirrored ones where disks may be copied."""
-    placed = np.flatnonzero(now.primary >= 0).tolist()
-    able = [i for i in placed if can_move(now, i) and (options.disk_moves or not now.facts.instances.two_nodes[i])]
-    return np.array([i for i in able if not now.offline[now.place_of(i)[0]]], dtype=np.int64)
 
 
 def _gains(now: ClusterState, loads: GroupLoads, instances: Integers, options: LoadOptions) -> Floats:

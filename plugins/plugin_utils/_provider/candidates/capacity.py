@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from .find import Answer
 from .index import Index
-from .write import Candidate
 
 Key = tuple[str, str]
 """A provider's UUID and a class."""
@@ -44,7 +43,10 @@ class Capacity:
 
 def count_copies(answer: Answer) -> Capacity:
     """Return how many consumers fit that each get one of the candidates, which are all that a request has."""
-    loads = [_loads(candidate) for candidate in answer.candidates]
+    loads = [
+        {(uuid, name): amount for uuid, amounts in candidate["allocations"].items() for name, amount in amounts.items()}
+        for candidate in answer.candidates
+    ]
     by_root: Counter[str] = Counter()
     most = 0
     known: dict[tuple[tuple[Loads, ...], tuple[int, ...]], tuple[tuple[int, ...], int]] = {}
@@ -61,10 +63,6 @@ def count_copies(answer: Answer) -> Capacity:
                 index, root = answer.anchors[number]
                 by_root[index.providers[root].name] += count
     return Capacity(dict(sorted(by_root.items())), most)
-
-
-def _loads(candidate: Candidate) -> dict[Key, int]:
-    return {(uuid, name): amount for uuid, amounts in candidate["allocations"].items() for name, amount in amounts.items()}
 
 
 def _room(index: Index, key: Key) -> int:

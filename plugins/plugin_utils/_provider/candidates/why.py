@@ -195,7 +195,10 @@ def explain(index: Index, request: Request, have: int = 0, holders: Holders = la
     """
     if request.drained:
         index = index.undrained()
-    groups = {group.suffix: _count_group(index, request, group) for group in request.groups}
+    groups = {
+        group.suffix: [_count_column(index, group, amounts, split) for amounts, split in column_amounts(group, request.can_split)]
+        for group in request.groups
+    }
     trials = _Trials(index, have)
     relax = list(_what_helps(request, trials))
     return describe(
@@ -258,10 +261,6 @@ def _count_roots(index: Index, request: Request) -> dict[str, t.Any]:
         left &= holds
         constraints.append({"kind": kind, "says": says, "left": int(left.sum())})
     return {"trees": index.trees, "constraints": constraints}
-
-
-def _count_group(index: Index, request: Request, group: Group) -> list[dict[str, t.Any]]:
-    return [_count_column(index, group, amounts, split) for amounts, split in column_amounts(group, request.can_split)]
 
 
 def _count_column(index: Index, group: Group, amounts: tuple[tuple[str, int], ...], split: bool) -> dict[str, t.Any]:

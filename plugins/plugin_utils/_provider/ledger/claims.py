@@ -401,19 +401,14 @@ def settle(
     """
     refusals = [*_poor_pieces(plan, guarded, reshaped), *_drained(connection, plan, guarded, reshaped), *_overfull(plan, guarded)]
     if refusals:
-        _refuse(connection, plan, refusals)
+        numbers = {uuid: number for number, uuid in plan.uuids.items()}
+        full = {(numbers[refusal["provider"]], refusal["resource_class"]) for refusal in refusals if refusal["reason"] == "full"}
+        expired = read_expired(connection, plan.now, {number for number, _name in full}) if full else []
+        known = {change.wanted.uuid for change in plan.needed}
+        if any(holding.consumer.uuid not in known for holding in are_used_by(expired, full)):
+            raise LostRace
+        raise ClaimRefused(refusals)
     write_changes(connection, plan.needed, consumers, plan.now)
-
-
-def _refuse(connection: sa.Connection, plan: ClaimPlan, refusals: Sequence[Mapping[str, t.Any]]) -> t.NoReturn:
-    """Raise ClaimRefused, or LostRace where somebody took the room meanwhile, and leases that have ended hold more."""
-    numbers = {uuid: number for number, uuid in plan.uuids.items()}
-    full = {(numbers[refusal["provider"]], refusal["resource_class"]) for refusal in refusals if refusal["reason"] == "full"}
-    expired = read_expired(connection, plan.now, {number for number, _name in full}) if full else []
-    known = {change.wanted.uuid for change in plan.needed}
-    if any(holding.consumer.uuid not in known for holding in are_used_by(expired, full)):
-        raise LostRace
-    raise ClaimRefused(refusals)
 
 
 def refuse_outdated(connection: sa.Connection, seen: Sequence[Seen], guarded: Guarded) -> None:

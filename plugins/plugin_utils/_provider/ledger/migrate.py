@@ -68,7 +68,11 @@ def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptD
 
     A second migration at the same time waits, and then finds nothing to do. Raises Unavailable when the database has a newer revision.
     """
-    _lock(connection)
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    elif connection.dialect.name == "mysql":
+        # Belongs to the session, as MariaDB commits at every CREATE TABLE; it ends with the connection.
+        connection.execute(sa.text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS})
     revision = current_revision(connection)
     refuse_newer(revision, scripts)
     missing = [
@@ -89,12 +93,3 @@ def refuse_newer(revision: str | None, scripts: libraries.alembic_script.ScriptD
             f"the database has revision {revision!r}, which this release of bareon.allocator does not know; "
             "a newer release has written it, so update the collection here"
         )
-
-
-def _lock(connection: sa.Connection) -> None:
-    """Make sure that one process at a time alters tables; a transaction on SQLite has begun as the only writer already."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    elif connection.dialect.name == "mysql":
-        # Belongs to the session, as MariaDB commits at every CREATE TABLE; it ends with the connection.
-        connection.execute(sa.text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS})

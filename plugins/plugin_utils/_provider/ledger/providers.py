@@ -145,7 +145,13 @@ def remove_providers(connection: sa.Connection, changes: Sequence[ProviderChange
     leaving = {provider.id: provider for provider in found.values()}
     expected = {**dict.fromkeys(leaving), **{found[c.reference].id: c.generation for c in changes if c.reference in found}}
     _guard_without_expired(connection, expected, leaving)
-    _refuse_if_used(connection, leaving)
+    staying = {child: parent for child, parent in read_children(connection, leaving).items() if child not in leaving}
+    used = [(leaving[number], name, consumers) for (number, name), consumers in sorted(read_users(connection, leaving).items())]
+    lines = [f"{leaving[number].name} has a provider below it" for number in sorted(set(staying.values()))]
+    lines += map(says_used, used)
+    if lines:
+        parents = sorted({leaving[number].uuid for number in staying.values()})
+        raise StillInUse(f"cannot be removed: {'; '.join(lines)}", {"used_by": used_by(used), "with_children": parents})
     remember_gone(connection, leaving)
     _delete(connection, leaving)
     return ProvidersChanged({provider.uuid: provider for provider in found.values()}, {})
@@ -344,16 +350,6 @@ def _warnings(changes: Sequence[ProviderChange], guarded: Mapping[str, StoredPro
             if name in wanted and stock.used > wanted[name].capacity
         ]
     return found
-
-
-def _refuse_if_used(connection: sa.Connection, leaving: Mapping[int, StoredProvider]) -> None:
-    staying = {child: parent for child, parent in read_children(connection, leaving).items() if child not in leaving}
-    used = [(leaving[number], name, consumers) for (number, name), consumers in sorted(read_users(connection, leaving).items())]
-    lines = [f"{leaving[number].name} has a provider below it" for number in sorted(set(staying.values()))]
-    lines += map(says_used, used)
-    if lines:
-        parents = sorted({leaving[number].uuid for number in staying.values()})
-        raise StillInUse(f"cannot be removed: {'; '.join(lines)}", {"used_by": used_by(used), "with_children": parents})
 
 
 def _children_first(leaving: Iterable[StoredProvider]) -> list[int]:

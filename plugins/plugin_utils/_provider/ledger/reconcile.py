@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..._common.libraries import sa
 from ..world.times import Time
 from .clock import read_now
-from .read import Consumer, ConsumerState, Holding, batches, read_consumers, read_holdings, read_numbers, read_tree_numbers
+from .read import Consumer, ConsumerState, batches, read_consumers, read_holdings, read_numbers, read_tree_numbers
 from .reap import release_expired
 from .statements import select_rows
 
@@ -75,7 +75,9 @@ def reconcile(connection: sa.Connection, existing: Sequence[Existing], scope: Sc
         release_expired(connection, chosen, now)
     names = [(name, one.project) for one in live.values() for name in (one.uuid, one.label)]
     claimed = _Known.of([Existing(name, project) for name, own in names for project in (None, own)])
-    return Compared([_state(holding) for holding in chosen], [one for one in existing if not claimed.lists(one)])
+    return Compared(
+        [ConsumerState(holding.consumer, holding.by_provider) for holding in chosen], [one for one in existing if not claimed.lists(one)]
+    )
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,6 @@ class _Known:
     def has(self, consumer: Consumer) -> bool:
         names = {consumer.uuid, consumer.label}
         return bool(names & self.anywhere) or any((name, consumer.project or "") in self.in_project for name in names)
-
-
-def _state(holding: Holding) -> ConsumerState:
-    return ConsumerState(holding.consumer, holding.by_provider)
 
 
 def _is_in(consumer: Consumer, scope: Scope, now: int) -> bool:

@@ -123,24 +123,21 @@ def insert_rows(connection: sa.Connection, table: sa.Table, columns: Sequence[st
     quote = connection.dialect.identifier_preparer.quote
     into = f"{quote(table.name)} ({', '.join(map(quote, columns))})"
     if connection.dialect.name == "postgresql":
-        _copy(connection, f"COPY {into} FROM STDIN", rows)
+        text = f"COPY {into} FROM STDIN"
+        cursor: t.Any = connection.connection.cursor()
+        try:
+            with cursor.copy(text) as copy:
+                for row in rows:
+                    copy.write_row(row)
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _as_sqlalchemy(connection, text, (), error) from error
+        finally:
+            cursor.close()
         return
     slot = "?" if connection.dialect.name == "sqlite" else "%s"
     rest = iter(rows)
     while part := list(islice(rest, _INSERTED_AT_ONCE)):
         _call(connection, f"INSERT INTO {into} VALUES ({', '.join([slot] * len(columns))})", part, many=True).close()
-
-
-def _copy(connection: sa.Connection, text: str, rows: Iterable[Sequence[t.Any]]) -> None:
-    cursor: t.Any = connection.connection.cursor()
-    try:
-        with cursor.copy(text) as copy:
-            for row in rows:
-                copy.write_row(row)
-    except connection.dialect.loaded_dbapi.Error as error:
-        raise _as_sqlalchemy(connection, text, (), error) from error
-    finally:
-        cursor.close()
 
 
 def padded(count: int) -> int:
