@@ -15,7 +15,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.backup import run_provider_backup, run_provider_restore
 
 

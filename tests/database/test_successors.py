@@ -18,8 +18,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.retry import RetryPolicy
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 
 WRITERS, CLAIMS, REPLACEMENTS = 3, 25, 12
 POLICY = RetryPolicy(retries=400)

@@ -46,7 +46,8 @@ CALLED_BY_ANSIBLE = {folder.name for folder in (ROOT / "plugins").iterdir() if f
 ASKING = (
     *("module_utils/_layout", "module_utils/_steps", "module_utils/_facts/host.py", "module_utils/_facts/reader.py::read_remains"),
     *("module_utils/_keys/header.py::read_header", "plugin_utils/_provider/feasible/matching.py::read_matching"),
-    *("plugin_utils/_provider/ledger/read.py", "plugin_utils/_provider/ledger/usages.py", "module_utils/_facts/lvm.py::read_lvm"),
+    *("plugin_utils/_provider/ledger/read.py", "plugin_utils/_provider/ledger/worlds.py", "plugin_utils/_provider/ledger/usages.py"),
+    *("plugin_utils/_provider/ledger/stored.py::read_drain", "module_utils/_facts/lvm.py::read_lvm"),
     *("plugin_utils/_disk/schema/yaql.py::read_set", "plugin_utils/_provider/ledger/successors.py::read_consumers_of"),
 )
 """Where a function that is called `read_` runs tools or asks the database, and hands what they say to others, which are fuzzed; or reads

@@ -17,7 +17,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasibl
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible.parts import Asker
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import ledger_of
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_holdings, read_neighbourhood
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_holdings
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_neighbourhood
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import World
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world

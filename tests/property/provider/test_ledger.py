@@ -20,8 +20,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import Ledger, ledger_of
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims, parse_reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reshape import reshape
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.model import World
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import settings

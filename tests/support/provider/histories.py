@@ -32,8 +32,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.quotas import put_quota
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_numbers, read_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_numbers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reap import reap
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.batch import parse_batch, place_batch
 from ansible_collections.bareon.allocator.tests.support.provider.passing_time import pass_time
 

@@ -31,13 +31,9 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.own_names import Names, put_names, remove_names
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims, parse_reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers, remove_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import (
-    read_consumers,
-    read_known_names,
-    read_uuids,
-    read_world,
-)
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_consumers, read_uuids
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reshape import reshape
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_known_names, read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_group
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.query import parse_query
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ..candidates.find import SearchOptions
 from ..candidates.index import Index
 from ..candidates.write import Candidate
-from ..ledger.read import Holding
+from ..ledger.stored import Holding
 from ..request.model import Request
 
 Key = tuple[int, str]

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from ..._common.libraries import sa
 from ..candidates.requirements import Sql
 from ..ledger.expired import Key, expired_amounts
-from ..ledger.read import StoredInventory, read_guarded, read_numbers
+from ..ledger.read import read_guarded, read_numbers
+from ..ledger.stored import StoredInventory
 from ..request.model import Group
 from .criteria import condition_on_provider, rows
 

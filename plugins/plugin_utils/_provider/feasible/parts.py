@@ -19,7 +19,9 @@ from ..candidates.index import Member, Rows, Stock, index_rows
 from ..candidates.requirements import Sql
 from ..ledger.clock import read_now, sql_now
 from ..ledger.expired import expired_amounts
-from ..ledger.read import Holding, read_names_had, read_numbers, read_shared_roots
+from ..ledger.read import read_numbers
+from ..ledger.stored import Holding
+from ..ledger.worlds import read_names_had, read_shared_roots
 from ..request.model import Request
 from ..world.names import SHARING_TRAIT
 from .criteria import make_criteria, numbers_in, rows

@@ -23,8 +23,8 @@ from .claims import Claim, Claimed, apply_plan, plan_claims, refuse_outdated
 from .clock import sql_now
 from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger
-from .read import Consumer, ConsumerState, Guarded
 from .statements import Statement
+from .stored import Consumer, ConsumerState, Guarded
 from .tables import allocations, consumers, inventories, projects, providers
 
 _MOST_PARTS = 16

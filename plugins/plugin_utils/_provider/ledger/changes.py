@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from ..world.model import Inventory
 from ..world.names import provider_uuid
 from ..world.times import AskedDrain
-from .read import ConsumerState, StoredProvider
+from .stored import ConsumerState, StoredProvider
 
 ROOT = ""
 """As a parent: none."""

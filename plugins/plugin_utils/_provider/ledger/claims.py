@@ -27,25 +27,10 @@ from .guards import GenerationMoved, free_name, guard_consumer, guard_providers
 from .history import REMEMBER, ended_values
 from .owners import Asked, find_consumers, find_former, refuse_others
 from .quotas import refuse_beyond_quotas
-from .read import (
-    Consumer,
-    ConsumerState,
-    Guarded,
-    Holding,
-    StoredInventory,
-    StoredProvider,
-    amounts_by_provider,
-    batches,
-    read_generations,
-    read_guarded,
-    read_holdings,
-    read_identities,
-    read_parent,
-    read_providers,
-    read_some_names,
-)
+from .read import batches, read_generations, read_guarded, read_holdings, read_identities, read_parent, read_providers, read_some_names
 from .retry import LostRace
 from .statements import Statement
+from .stored import Consumer, ConsumerState, Guarded, Holding, StoredInventory, StoredProvider, amounts_by_provider
 from .tables import allocations, inventories
 
 Key = tuple[int, str]

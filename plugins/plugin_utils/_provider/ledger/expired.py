@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.libraries import sa
-from .read import Holding, StoredInventory, batches, read_holdings
+from .read import batches, read_holdings
 from .statements import select_rows
+from .stored import Holding, StoredInventory
 
 Key = tuple[int, str]
 """A provider's number and a class."""

@@ -19,9 +19,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ....module_utils._data.errors import NoSolution
 from ..._common.libraries import sa
-from .read import Consumer, Holding, batches
+from .read import batches
 from .retry import LostRace
 from .statements import Statement
+from .stored import Consumer, Holding
 from .tables import consumers, providers, topology
 
 _RAISE_TOPOLOGY = Statement(sa.update(topology).values(generation=topology.c.generation + 1))

@@ -16,7 +16,8 @@ from ..._common.libraries import sa
 from ..world.model import Inventory
 from ..world.names import SHARING_TRAIT
 from ..world.parse import INVENTORY_FIELDS
-from .read import StoredProvider, read_users, run_batches
+from .read import read_users, run_batches
+from .stored import StoredProvider
 from .tables import inventories, provider_traits, providers
 
 

@@ -28,9 +28,9 @@ from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
 from .migrate import NEWEST, read_scripts, refuse_newer, revision_at_connect, tables_without_revision, upgrade
 from .mistyped import refuse_mistyped
-from .read import read_world
 from .retry import PATIENT, Outcome, OutOfRetries, Overdue, RetryPolicy, run_transaction
 from .url import ENVIRONMENT, describe, is_default, parse_database, why_default_is_lost
+from .worlds import read_world
 
 T = t.TypeVar("T")
 

@@ -18,7 +18,8 @@ from ....module_utils._data.errors import NoSolution
 from ....module_utils._data.words import listed
 from ..._common.libraries import sa
 from ..world.names import consumer_uuid
-from .read import Consumer, Holding, Namesake, read_namesakes, read_used_uuids
+from .read import read_namesakes, read_used_uuids
+from .stored import Consumer, Holding, Namesake
 
 _FEW = 3
 

@@ -15,7 +15,7 @@ from ..world.model import Inventory, Provider, World
 from ..world.times import Drain, shown_time
 from .claims import Claimed
 from .owners import owner_of
-from .read import Consumer, ConsumerState, StoredProvider
+from .stored import Consumer, ConsumerState, StoredProvider
 
 Plain = dict[str, t.Any]
 

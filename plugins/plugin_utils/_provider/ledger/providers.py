@@ -26,8 +26,9 @@ from .expired import Key, are_used_by, read_expired
 from .guards import begin_above_gone, guard_providers, guard_topology, raise_above_gone, remember_gone
 from .import_world import ensure_aggregates, ensure_names
 from .inventories import StillInUse, found_by, says_used, used_by, write_inventories
-from .read import StoredProvider, batches, read_children, read_identities, read_providers, read_users, read_uuids, run_batches
+from .read import batches, read_children, read_identities, read_providers, read_users, read_uuids, run_batches
 from .retry import LostRace
+from .stored import StoredProvider
 from .successors import Successions, find_successions, move_consumers, read_consumers_of
 from .tables import inventories, provider_aggregates, provider_traits, providers, resource_classes, traits
 from .topology import goes_below_stored, moved_numbers, numbers_below, refuse_loops, wanted_parents, write_parents, write_roots

@@ -13,7 +13,7 @@ from .claims import guard_consumers, released, write_changes
 from .clock import read_now
 from .expired import read_expired
 from .guards import guard_providers
-from .read import ConsumerState, Holding
+from .stored import ConsumerState, Holding
 
 
 def reap(connection: sa.Connection) -> list[ConsumerState]:

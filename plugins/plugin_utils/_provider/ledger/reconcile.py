@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from ..._common.libraries import sa
 from ..world.times import Time
 from .clock import read_now
-from .read import Consumer, ConsumerState, batches, read_consumers, read_holdings, read_numbers, read_tree_numbers
+from .read import batches, read_consumers, read_holdings, read_numbers
 from .reap import release_expired
 from .statements import select_rows
+from .stored import Consumer, ConsumerState
+from .worlds import read_tree_numbers
 
 
 @dataclass(frozen=True)

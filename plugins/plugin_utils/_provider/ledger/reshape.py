@@ -22,7 +22,8 @@ from .guards import guard_providers
 from .import_world import ensure_names
 from .providers import write_inventories
 from .quotas import refuse_beyond_quotas
-from .read import StoredProvider, read_guarded, read_providers, read_some_names
+from .read import read_guarded, read_providers, read_some_names
+from .stored import StoredProvider
 from .tables import resource_classes
 
 

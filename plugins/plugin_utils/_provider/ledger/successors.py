@@ -24,20 +24,9 @@ from ..world.model import Inventory
 from .changes import ROOT, Moved, ProviderChange
 from .claims import Change, Key, released, why_no_piece, write_changes
 from .inventories import MOST_SHOWN, StillInUse
-from .read import (
-    ConsumerState,
-    StoredProvider,
-    amounts_by_provider,
-    read_children,
-    read_guarded,
-    read_holdings,
-    read_parent,
-    read_providers,
-    read_some_names,
-    read_users,
-    read_uuids,
-)
+from .read import read_children, read_guarded, read_holdings, read_parent, read_providers, read_some_names, read_users, read_uuids
 from .retry import LostRace
+from .stored import ConsumerState, StoredProvider, amounts_by_provider
 from .topology import numbers_below
 
 

@@ -12,7 +12,8 @@ from ....module_utils._data.errors import Mistakes, Unavailable, suggest
 from ....module_utils._data.words import listed
 from ..._common.libraries import sa
 from .changes import ROOT, ProviderChange
-from .read import StoredProvider, read_children, read_numbers, read_parent, read_parents, run_batches
+from .read import read_children, read_numbers, read_parent, read_parents, run_batches
+from .stored import StoredProvider
 from .tables import inventories, provider_aggregates, provider_traits, providers
 
 _FEW = 3

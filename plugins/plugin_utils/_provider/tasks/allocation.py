@@ -27,9 +27,10 @@ from ..ledger.neighbours import at_neighbours
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape
 from ..ledger.plain import Plain, plain_claimed, plain_inventories
-from ..ledger.read import Holding, read_neighbourhood
 from ..ledger.reshape import Reshaped, reshape
 from ..ledger.retry import RetryPolicy
+from ..ledger.stored import Holding
+from ..ledger.worlds import read_neighbourhood
 from ..request.model import Request
 from ..world.model import Allocations, Inventory, World
 from .batch import parse_batch, place_batch

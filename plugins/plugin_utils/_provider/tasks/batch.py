@@ -32,7 +32,9 @@ from ..ledger.owners import NotOwner, refuse_others
 from ..ledger.parse import parse_claims
 from ..ledger.plain import Plain, plain_allocations, plain_claimed
 from ..ledger.quotas import QuotaExceeded
-from ..ledger.read import Holding, read_aggregate_names, read_holdings, read_known_names, read_neighbourhood, read_numbers
+from ..ledger.read import read_holdings, read_numbers
+from ..ledger.stored import Holding
+from ..ledger.worlds import read_aggregate_names, read_known_names, read_neighbourhood
 from ..request.model import Request
 from ..world.names import aggregate_uuid
 from ..world.parse import AGGREGATES

@@ -26,20 +26,11 @@ from ..feasible.why import explain_from_indexes
 from ..ledger.clock import read_now
 from ..ledger.neighbours import at_neighbours, at_neighbours_in
 from ..ledger.open import open_ledger
-from ..ledger.read import (
-    Consumer,
-    has_more_providers,
-    read_aggregate_names,
-    read_consumers,
-    read_identities,
-    read_known_names,
-    read_numbers,
-    read_some_names,
-    read_trees,
-    read_world,
-)
+from ..ledger.read import has_more_providers, read_consumers, read_identities, read_numbers, read_some_names
 from ..ledger.rehearsal import rehearsed
 from ..ledger.statements import select_rows
+from ..ledger.stored import Consumer
+from ..ledger.worlds import read_aggregate_names, read_known_names, read_trees, read_world
 from ..request.groups import parse_groups, with_wishes
 from ..request.model import USUAL_LIMIT, Group, Request, bounded_limit, with_names
 from ..request.query import parse_query

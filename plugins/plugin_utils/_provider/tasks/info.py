@@ -25,20 +25,11 @@ from ..ledger.inventories import MOST_SHOWN
 from ..ledger.open import Ledger, open_ledger
 from ..ledger.plain import Plain, plain_allocations, plain_consumer, plain_provider, plain_totals, plain_usages
 from ..ledger.quotas import read_limits, read_used
-from ..ledger.read import (
-    Consumer,
-    read_consumers,
-    read_known_names,
-    read_numbers,
-    read_some_names,
-    read_tree_numbers,
-    read_trees,
-    read_trees_of,
-    read_uuids,
-    read_world,
-)
+from ..ledger.read import read_consumers, read_numbers, read_some_names, read_uuids
 from ..ledger.rehearsal import rehearsed
+from ..ledger.stored import Consumer
 from ..ledger.usages import Usages, read_total_usages, read_usages
+from ..ledger.worlds import read_known_names, read_tree_numbers, read_trees, read_trees_of, read_world
 from ..request.groups import parse_group
 from ..world.model import Allocations, Provider, World
 from ..world.names import canonical_reference

@@ -23,8 +23,10 @@ from ..._common.libraries import sa
 from ..ledger.clock import read_now
 from ..ledger.open import open_ledger
 from ..ledger.plain import Plain, plain_allocations, plain_usages
-from ..ledger.read import Consumer, read_consumers, read_world
+from ..ledger.read import read_consumers
 from ..ledger.rehearsal import rehearsed
+from ..ledger.stored import Consumer
+from ..ledger.worlds import read_world
 from ..world.model import Provider, World
 from ..world.times import shown_time
 

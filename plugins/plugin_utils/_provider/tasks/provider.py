@@ -21,9 +21,9 @@ from ..ledger.own_names import Names, plain_names, put_names, remove_names
 from ..ledger.parse import parse_changes, parse_names
 from ..ledger.plain import Plain, plain_states, plain_stored, plain_world, shown_provider, shown_states
 from ..ledger.providers import put_providers, remove_providers
-from ..ledger.read import read_aggregate_names, read_world
 from ..ledger.rehearsal import rehearse
 from ..ledger.retry import PATIENT, RetryPolicy
+from ..ledger.worlds import read_aggregate_names, read_world
 from ..world.parse import parse_world
 from .recovery import run_recoverably
 

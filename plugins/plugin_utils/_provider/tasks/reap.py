@@ -17,8 +17,8 @@ from ..ledger.clock import read_now
 from ..ledger.history import prune_history
 from ..ledger.open import Ledger
 from ..ledger.plain import Plain, plain_ended, shown_ended
-from ..ledger.read import ConsumerState
 from ..ledger.reap import reap
+from ..ledger.stored import ConsumerState
 from ..world.times import Time, TimeKind
 from .provider import kept_ledger
 from .recovery import run_recoverably

@@ -20,7 +20,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasibl
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible.roots import Finder
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible.why import explain_from_indexes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import ledger_of
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_holdings, read_known_names
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_holdings
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_known_names
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.groups import parse_groups
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import consumer_uuid
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world

@@ -25,8 +25,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import ledger_of, load_world, open_ledger
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import metadata
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 
 ROWS_OF_THE_FIRST_RELEASE = """
@@ -315,7 +315,7 @@ def test_inline_world_is_the_same_world_in_a_ledger(unaudited):
     }
     world = parse_world(data)
     with ledger_of(world) as ledger:
-        from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_world
+        from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 
         stored = ledger.read(read_world)
     assert (stored.providers, stored.allocations, stored.known_names()) == (world.providers, world.allocations, world.known_names())

@@ -18,8 +18,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import ledger_of
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims, parse_reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.plain import plain_world
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.reshape import reshape
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.request.model import Group, Request
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.times import Drain

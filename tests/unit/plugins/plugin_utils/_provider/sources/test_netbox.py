@@ -17,7 +17,7 @@ from ansible_collections.bareon.allocator.plugins.filter.netbox_to_providers imp
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.worlds import read_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.sources import netbox
 
 DATA = next(path for path in pathlib.Path(__file__).resolve().parents if path.name == "unit") / "data" / "provider"
