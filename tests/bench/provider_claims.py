@@ -33,7 +33,7 @@ from functools import partial
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Claim
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import store_world
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.parse import parse_world

@@ -14,7 +14,7 @@ import sys
 import uuid
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Claim, ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.quotas import QuotaExceeded
 

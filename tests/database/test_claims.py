@@ -13,7 +13,8 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.providers import put_providers

@@ -23,7 +23,7 @@ import sqlalchemy
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Claim, ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import guard_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.import_world import ensure_names
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger

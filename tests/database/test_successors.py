@@ -13,7 +13,7 @@ from functools import partial
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_changes, parse_claims

@@ -13,7 +13,7 @@ from ansible_collections.bareon.allocator.plugins.action.provider_allocation imp
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.arguments import REQUEST_ARGUMENTS
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Claim
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import ledger_of
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.allocation import place
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.batch import parse_batch, place_batch

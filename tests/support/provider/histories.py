@@ -25,7 +25,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.argumen
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_first import claim_first
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Seen
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Seen
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.clock import read_now
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.history import Asked, prune_history, read_history
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger

@@ -19,7 +19,8 @@ from ..._common.libraries import sa
 from ..world.names import canonical_uuid, consumer_uuid
 from ..world.pieces import sql_allows_piece
 from ..world.times import NEVER
-from .claims import Claim, Claimed, apply_plan, plan_claims, refuse_outdated
+from .claim_plan import Claim, Claimed
+from .claims import apply_plan, plan_claims, refuse_outdated
 from .clock import sql_now
 from .guards import guard_consumer, owner_values, raise_generation
 from .open import Ledger

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from ....module_utils._data.errors import NoSolution
 from .at_once import make_claims
-from .claims import Claim, Claimed, ClaimRefused, Outdated, read_own_holding
+from .claim_plan import Claim, Claimed, ClaimRefused, Outdated
+from .claims import read_own_holding
 from .open import Ledger
 from .read import read_numbers
 

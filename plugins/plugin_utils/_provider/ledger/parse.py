@@ -30,7 +30,7 @@ from ..world.names import (
 from ..world.parse import AMOUNTS, CLASS, CONSUMER, GENERATION, INVENTORIES, NAME, PROVIDER_ROWS, TRAITS
 from ..world.times import TimeKind
 from .changes import ROOT, Parts, ProviderChange
-from .claims import Claim
+from .claim_plan import Claim
 from .own_names import Names
 
 PARTS = ("inventories", "traits", "aggregates")

@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 from ..world.model import Inventory, Provider, World
 from ..world.times import Drain, shown_time
-from .claims import Claimed
+from .claim_plan import Claimed
 from .owners import owner_of
 from .stored import Consumer, ConsumerState, StoredProvider
 

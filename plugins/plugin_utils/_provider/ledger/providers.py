@@ -19,7 +19,8 @@ from ..world.model import inventory_warnings
 from ..world.names import SHARING_TRAIT
 from ..world.times import Drain
 from .changes import Moved, ProviderChange, ProvidersChanged
-from .claims import Change, guard_consumers, released, write_changes
+from .claim_plan import Change, released
+from .claims import guard_consumers, write_changes
 from .clock import read_now
 from .drains import write_closed, write_drains
 from .expired import Key, are_used_by, read_expired

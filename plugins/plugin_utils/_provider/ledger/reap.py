@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..._common.libraries import sa
-from .claims import guard_consumers, released, write_changes
+from .claim_plan import released
+from .claims import guard_consumers, write_changes
 from .clock import read_now
 from .expired import read_expired
 from .guards import guard_providers

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from ....module_utils._data.errors import NoSolution, suggest
 from ..._common.libraries import sa
 from ..world.model import Inventory
-from .claims import Claim, Claimed, describe_claims, guard_consumers, plan_claims, settle, with_room
+from .claim_plan import Claim, Claimed
+from .claims import describe_claims, guard_consumers, plan_claims, settle, with_room
 from .expired import are_used_by, read_expired
 from .guards import guard_providers
 from .import_world import ensure_names

@@ -22,7 +22,8 @@ from ....module_utils._data.words import listed
 from ..._common.libraries import sa
 from ..world.model import Inventory
 from .changes import ROOT, Moved, ProviderChange
-from .claims import Change, Key, released, why_no_piece, write_changes
+from .claim_plan import Change, Key, released
+from .claims import why_no_piece, write_changes
 from .inventories import MOST_SHOWN, StillInUse
 from .read import read_children, read_guarded, read_holdings, read_parent, read_providers, read_some_names, read_users, read_uuids
 from .retry import LostRace

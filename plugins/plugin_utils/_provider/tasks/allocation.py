@@ -22,7 +22,8 @@ from ..candidates.write import Candidate
 from ..feasible.parts import Asker
 from ..ledger.at_once import make_claims
 from ..ledger.claim_first import Chosen, NoneLeft, claim_first, claim_held_or_first
-from ..ledger.claims import Claim, read_own_holding
+from ..ledger.claim_plan import Claim
+from ..ledger.claims import read_own_holding
 from ..ledger.neighbours import at_neighbours
 from ..ledger.open import Ledger
 from ..ledger.parse import parse_claims, parse_generations, parse_reshape

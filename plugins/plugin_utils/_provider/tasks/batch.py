@@ -25,7 +25,8 @@ from ..candidates.held import held_candidate
 from ..candidates.preferred import find_preferred
 from ..feasible.parts import Asker
 from ..ledger.at_once import make_claims
-from ..ledger.claims import Claim, Claimed, ClaimRefused, Outdated, identified
+from ..ledger.claim_plan import Claim, Claimed, ClaimRefused, Outdated
+from ..ledger.claims import identified
 from ..ledger.neighbours import Roots, consumers_called, read_roots_of_consumers
 from ..ledger.open import Ledger
 from ..ledger.owners import NotOwner, refuse_others

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..candidates.index import Index
 from ..candidates.write import Candidate
-from ..ledger.claims import Seen
+from ..ledger.claim_plan import Seen
 
 
 def seen_by(index: Index, root: int, candidate: Candidate) -> list[Seen]:

@@ -11,7 +11,8 @@ from functools import partial
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import at_once
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.plain import plain_claimed
 

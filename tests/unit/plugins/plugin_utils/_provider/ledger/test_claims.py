@@ -11,7 +11,8 @@ from functools import partial
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_first import claim_held_or_first as claim_first
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import GenerationMoved
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims

@@ -14,7 +14,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candida
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.index import build_index
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.candidates.why import explain
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.feasible.parts import Asker
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import ClaimRefused, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import ledger_of
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims, parse_reshape
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.plain import plain_world

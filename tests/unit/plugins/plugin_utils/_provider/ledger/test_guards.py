@@ -9,7 +9,8 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import guard_providers
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.read import read_numbers
 

@@ -11,8 +11,8 @@ from functools import partial
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import (
-    ClaimRefused,
     apply_plan,
     guard_consumers,
     plan_claims,

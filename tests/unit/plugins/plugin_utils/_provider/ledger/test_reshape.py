@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import ClaimRefused
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import ClaimRefused
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.guards import GenerationMoved
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.inventories import StillInUse
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.parse import parse_claims, parse_reshape

@@ -13,7 +13,8 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider_allocation import ActionModule
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.arguments import REQUEST_ARGUMENTS
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import Claim, apply_claims
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claim_plan import Claim
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.claims import apply_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks import allocation as placing
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.allocation import run_provider_allocation
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.names import provider_uuid
