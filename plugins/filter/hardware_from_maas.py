@@ -28,9 +28,6 @@ options:
       - A string is parsed as JSON.
     type: raw
     required: true
-seealso:
-  - module: bareon.allocator.disk_plan
-  - module: bareon.allocator.disk_facts
 """
 
 EXAMPLES = r"""

@@ -194,23 +194,11 @@ from ..plugin_utils._common.libraries import MissingLibraries, refuse_missing
 from ..plugin_utils._common.plain import plain
 
 
-def plan_to_providers(
-    plan: t.Any,
-    host: t.Any,
-    facts: t.Any,
-    numa: t.Any = None,
-    hardware: t.Any = None,
-    limits: t.Any = None,
-    volume_groups: t.Any = None,
-    node: t.Any = None,
-    offered: t.Any = None,
-    overcommit: t.Any = None,
-) -> list[dict[str, t.Any]]:
+def plan_to_providers(*given: t.Any, **details: t.Any) -> list[dict[str, t.Any]]:
     """Return the providers of a host; AnsibleFilterError with everything that is wrong with the input."""
     try:
         refuse_missing("ledger")
-        given = [plain(part) for part in (plan, host, facts, numa, hardware, limits, volume_groups, node, offered, overcommit)]
-        return plan_inventory.plan_to_providers(*given)
+        return plan_inventory.plan_to_providers(*map(plain, given), **{name: plain(value) for name, value in details.items()})
     except (InputError, MissingLibraries, TypeError) as error:
         raise AnsibleFilterError(f"plan_to_providers: {error}") from error
 

@@ -90,3 +90,23 @@ def test_what_is_stated_twice_is_in_the_table() -> None:
     repeated = [sorted(found) for text, found in places.items() if len(found) > 1 and len(text) >= SHORTEST]
     unknown = [found for found in repeated if not any(set(found) <= row for row in known)]
     assert not unknown, "state it in a fragment of plugins/doc_fragments, or add it to COPIES"
+
+
+def test_what_a_fragment_refers_to_is_not_referred_to_again() -> None:
+    """Ansible puts the lists of both one behind the other, so that a page would name the same module twice."""
+    documents = {file.stem: documentation(file) for folder in ("modules", "filter") for file in (PLUGINS / folder).glob("*.py")}
+    fragments = {file.stem: documentation(file) for file in (PLUGINS / "doc_fragments").glob("*.py")}
+    again = [
+        (name, entry)
+        for name, document in documents.items()
+        for fragment in document.get("extends_documentation_fragment", ())
+        for entry in fragments[fragment.split(".")[2]].get("seealso", ())
+        if entry in document.get("seealso", ())
+    ]
+    assert again == []
+
+
+def documentation(file: Path) -> dict[str, t.Any]:
+    """Return what stands in the first text `DOCUMENTATION` of a file; nothing where there is none."""
+    _before, _name, text = file.read_text(encoding="utf-8").partition('DOCUMENTATION = r"""')
+    return yaml.safe_load(text.partition('"""')[0]) or {}
