@@ -136,3 +136,11 @@ def test_what_a_new_table_replaced_does_not_refuse_what_comes_later(loops: Loops
     run("mkfs.ext4", "-q", "-F", f"{disk}p2")
     assert carry_out(layout(disk, FIRST), wipe=(disk,)).problem is None
     assert carry_out(layout(disk, FIRST, {"name": "new", "size": 90})).problem is None
+
+
+@pytest.mark.parametrize("kind", ["ext4", "ext2", "btrfs"])
+def test_copies_of_what_was_on_the_whole_disk_do_not_refuse_what_comes_later(loops: Loops, kind: str) -> None:
+    disk = new_disk(loops, 400)
+    run(*MADE[kind], disk)
+    assert carry_out(layout(disk, FIRST), wipe=(disk,)).problem is None
+    assert carry_out(layout(disk, {**FIRST, "size": 300}, {"name": "second", "size": 90})).problem is None

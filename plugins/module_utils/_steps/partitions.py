@@ -385,9 +385,9 @@ def _forgotten(start: int, size: int) -> Iterator[Region]:
 
 
 def _rooms_in_kernel(machine: Machine, disk: str, numbers: Iterable[int]) -> list[Region]:
-    """Return the same of partitions of a table that gives way to a new one, outside of what a new one clears itself."""
+    """Return the same of a whole disk, and of partitions of a table that gives way to a new one, outside of what that clears itself."""
     folder, size = _sysfs(machine, disk), device_size(machine, disk)
-    found: list[Region] = []
+    found = [*_forgotten(0, size)]
     for node in (posixpath.basename(partition_node(disk, number)) for number in numbers):
         start, length = (machine.read(f"{folder}/{node}/{name}") for name in ("start", "size"))
         if start and length:

@@ -19,7 +19,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions
     table_script,
 )
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.signatures import ClearSignatures, cleared_regions
-from ansible_collections.bareon.allocator.plugins.module_utils._storage.samples import SAMPLE, between_ends
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.samples import SAMPLE, between_ends, places_of_copies
 from ansible_collections.bareon.allocator.plugins.module_utils._storage.units import MIB
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 
@@ -63,6 +63,12 @@ def disk(sector, *entries, kernel=(), after=None, **more):
     )
 
 
+def copies(*entries):
+    """Where what was on the disk as a whole may have copies of its superblock, outside of these partitions."""
+    places = [place for place in places_of_copies() if MIB <= place <= 1023 * MIB - 4096]
+    return [Region(place, 4096) for place in places if not any(one.start <= place < one.start + one.size for one in entries)]
+
+
 @pytest.mark.parametrize("sector", [512, 4096])
 def test_a_disk_is_ours_by_an_empty_table_before_anything_old_is_cleared_and_gets_all_partitions_at_once(sector):
     machine = disk(sector, FIRST, SECOND, kernel=(1, 2))
@@ -92,7 +98,7 @@ def test_a_disk_is_ours_by_an_empty_table_before_anything_old_is_cleared_and_get
     table = {512: 34 * 512, 4096: 6 * 4096}[sector]
     beside = (Region(0, 440), *([Region(512, 3584)] if sector == 4096 else []))
     around = (*beside, Region(table, MIB - table), Region(1023 * MIB, MIB - table))
-    assert zeros == [("/dev/sda", (), True), ("/dev/sda", (*around, *ROOM), True)]
+    assert zeros == [("/dev/sda", (), True), ("/dev/sda", (*around, *ROOM, *copies(FIRST, SECOND)), True)]
     kinds = [event[0] for event in machine.events if event[0] in ("lock", "unlock", "zero", "change", "wait")]
     assert kinds == ["lock", "change", "change", "zero", "change", "change", "zero", "change", "change", "unlock", "wait"]
     assert ("wait", ("/dev/sda1", "/dev/sda3")) in machine.events
@@ -110,7 +116,7 @@ def test_a_disk_that_is_held_is_not_written_to_and_one_that_is_not_is_not_opened
         assert not [event for event in machine.events if event[0] == "zero"]
     else:
         step.run(machine)
-        assert [len(event[2]) for event in machine.events if event[0] == "zero"] == [3 + len(ROOM)]
+        assert [len(event[2]) for event in machine.events if event[0] == "zero"] == [3 + len(ROOM) + len(copies(FIRST))]
 
 
 def test_a_changed_table_keeps_its_headers_and_what_is_in_use():
