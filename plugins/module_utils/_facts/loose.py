@@ -4,9 +4,8 @@
 
 """Finds what has a signature in room of a disk that no partition has: the contents of one whose entry somebody has deleted, an image.
 
-Where it begins nobody says. So the begin of the room is looked at, then MiB by MiB, then samples on whole MiB; all that libblkid knows
-counts there, and copies of superblocks, which say that their file system begins before. Limits are counts: 64 places step by step, and as
-many samples.
+Where it begins nobody says. So these places are read: both ends of the room, its first 64 whole MiB, and 64 more spread over the rest. All
+that libblkid knows counts there, and copies of superblocks, which say that their file system begins before.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def find_loose(host: Host, device: str, start: int, end: int) -> Iterator[Signat
 
 
 def _places(start: int, end: int) -> Iterator[int]:
-    """Give the places in a room where a signature is looked for, at most 1 + _IN_TURN + _SAMPLES."""
+    """Give the places in a room that are searched for a signature, at most 1 + _IN_TURN + _SAMPLES."""
     first = -(-start // MIB)
     count = max(0, -(-end // MIB) - first)
     if first * MIB != start:
