@@ -53,8 +53,8 @@ options:
     choices: [in_use, removable, usb, sd_card, zoned, iscsi, fc]
   registered:
     description:
-      - The variable that a task with M(bareon.allocator.disk_facts) has registered on each host. Its C(msg) tells on the page why the
-        hardware of a host could not be read. If it has C(failed), the host was asked, and its answer is refused.
+      - The variable that a task with M(bareon.allocator.disk_facts) has registered on each host. The page shows its C(msg), which is why
+        the hardware of a host could not be read. If it has C(failed), the host was asked, and its answer is refused.
     type: str
 seealso:
   - module: bareon.allocator.disk_plan
