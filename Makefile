@@ -153,6 +153,7 @@ bench-balance: $(DEVELOP) ## Measure balancing beside hbal to its end, which tak
 
 browser: $(DEVELOP) ## Look at the report in headless Chromium, which is installed if need be
 	tests/utils/install-tools chromium:chromium pdftoppm:poppler-utils
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/site/requirements.txt
 	$(BIN)/python -m pytest -q tests/browser
 
 peers: peers-repart peers-ganeti peers-placement peers-ironic peers-python peers-prometheus ## Compare with all peers

@@ -24,8 +24,9 @@ myst_heading_anchors = 4
 # Pages that are made for a forge begin with what they are, and may skip a level of headings.
 suppress_warnings = ["myst.header"]
 highlight_language = "YAML+Jinja"
-pygments_style = "ansible"
 html_theme = "furo"
+html_static_path = ["static"]
+html_js_files = ["landmarks.js"]
 html_show_sphinx = False
 html_copy_source = False
 copybutton_exclude = ".linenos, .gp, .go"
@@ -75,9 +76,18 @@ class NoContents(Directive):
         return []
 
 
+def make_scrollable_by_keys(app: t.Any, page: str, template: str, context: dict[str, t.Any], tree: t.Any) -> None:
+    """Let the keyboard reach what scrolls sideways: code and wide tables."""
+    body = context.get("body", "")
+    for start, reached in (("<pre>", '<pre tabindex="0">'), ('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')):
+        body = body.replace(start, reached)
+    context["body"] = body
+
+
 def setup(app: t.Any) -> None:
     """Have labels that are nowhere here looked up in Ansible's documentation, and show the files of installers."""
     for name, lexer in INSTALLERS.items():
         app.add_lexer(name, lexer)
     app.add_directive("contents", NoContents, override=True)
     app.connect("missing-reference", resolve_elsewhere)
+    app.connect("html-page-context", make_scrollable_by_keys)

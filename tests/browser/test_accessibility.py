@@ -10,8 +10,11 @@ Run with `pytest tests/browser`; needs Debian's packages chromium and npm, which
 from __future__ import annotations
 
 import pathlib
+import shutil
 import subprocess
+import sys
 import tarfile
+import typing as t
 
 import pytest
 import yaml
@@ -85,11 +88,55 @@ PAGES = {
 }
 
 
+GUIDES = ("docs/awx.md", "docs/how_to/fleet.md", "docs/how_to/ci.md", "docs/comparison.md")
+"""Guides with all that pages of the site are made of: code, long lines, tables, pictures."""
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return the folder of some pages of the documentation, made as `make docs` makes all of them."""
+    folder = tmp_path_factory.mktemp("site")
+    for guide in GUIDES:
+        (folder / "source" / guide).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "source" / guide).write_text((ROOT / guide).read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copytree(ROOT / "docs" / "images", folder / "source" / "docs" / "images")
+    names = "\n".join(guide.removesuffix(".md") for guide in GUIDES)
+    (folder / "source" / "index.md").write_text(f"# Guides\n\n```{{toctree}}\n{names}\n```\n", encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-q",
+        "-c",
+        str(ROOT / "docs" / "site"),
+        str(folder / "source"),
+        str(folder / "html"),
+    ]
+    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    return folder / "html"
+
+
+def violations(page: pathlib.Path, axe: str, profile: pathlib.Path, width: int, flag: str) -> list[t.Any]:
+    """Return what axe-core finds on a page."""
+    script = f"(async () => {{ {RULES} }})().then((result) => {{ parent.document.title = document.title = JSON.stringify(result); }});"
+    found: list[t.Any] = measure(f"{axe}\n{script}\nconst result = 'not ended';", profile, page, width, flag, budget=30000)
+    return found
+
+
+VIEWS = ((1200, LIGHT), (1200, DARK), (PHONE, LIGHT))
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing(name: str, axe: str, tmp_path: pathlib.Path) -> None:
     page = tmp_path / f"{name}.html"
     page.write_text(PAGES[name](tmp_path), encoding="utf-8")
-    for width, flag in ((1200, LIGHT), (1200, DARK), (PHONE, LIGHT)):
-        script = f"(async () => {{ {RULES} }})().then((result) => {{ parent.document.title = document.title = JSON.stringify(result); }});"
-        found = measure(f"{axe}\n{script}\nconst result = 'not ended';", tmp_path / "profile", page, width, flag, budget=30000)
-        assert found == [], (name, width, flag)
+    for width, flag in VIEWS:
+        assert violations(page, axe, tmp_path / "profile", width, flag) == [], (name, width, flag)
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_axe_finds_nothing_on_the_site(guide: str, axe: str, site: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for width, flag in VIEWS:
+        assert violations(site / guide.replace(".md", ".html"), axe, tmp_path / "profile", width, flag) == [], (guide, width, flag)
