@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all test-oldest fast slow ruff lint typing unit sanity docs-lint schemas messages grammar guide docs bench bench-balance browser clean \
-	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-awx test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-libvirt test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
+	mutants picture peers peers-ganeti peers-ganeti-short peers-ironic peers-placement peers-prometheus peers-python peers-repart test-awx test-pull test-databases test-histories molecule on-devices test-roles test-roles-short test-lying-host test-ganeti test-libvirt test-dask test-loop test-vm test-foreign test-faults test-restart test-torn test-torn-short test-install test-installers test-unlock test-zfs test-vm-short bench-vm molecule-moves release fuzz lock
 
 # Paths left in the environment would win over ansible.cfg and hide this checkout behind an installed copy.
 unexport ANSIBLE_COLLECTIONS_PATH ANSIBLE_COLLECTIONS_PATHS ANSIBLE_LIBRARY ANSIBLE_INVENTORY PYTHONPATH
@@ -192,6 +192,11 @@ test-awx: $(DEVELOP) ## Run jobs in an execution environment, as AWX starts them
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tests/awx/requirements.txt
 	tests/molecule/environment tests/awx/build-image
 	$(BIN)/python -m pytest -q tests/awx
+
+test-pull: $(DEVELOP) ## Have TEST_PULL_HOSTS (50) containers pull their plans at once, each onto a loop device; needs root, on Debian
+	tests/utils/install-tools podman:podman runc:runc mmdebstrap:mmdebstrap losetup:mount
+	tests/molecule/environment tests/pull/build-image
+	tests/molecule/environment $(BIN)/python -m pytest -q -s tests/pull
 
 test-databases: $(DEVELOP) ## Test the ledger on real PostgreSQL, MariaDB and Galera servers, which are installed if need be
 	tests/database/install-servers
