@@ -57,7 +57,7 @@ class _Plan:
         return {disk.id for disk in self.host.disks for segment in disk.segments if segment.space_id == space_id}
 
     def counterpart(self, space: SpacePicture) -> SpacePicture | None:
-        """Return the space of the same id, else the one that is mounted where this one is."""
+        """Return the space of the same id, else the space with the same mount point."""
         same_place = (other for other in self.host.spaces if space.mount and other.mount == space.mount)
         return self.spaces.get(space.id) or next(same_place, None)
 
