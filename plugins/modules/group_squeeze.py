@@ -42,7 +42,7 @@ options:
     default: true
 notes:
   - A node can be powered off if it is not the master, has no secondaries, and carries only instances on shared storage.
-    Nodes with the fewest instances come first.
+    Nodes with the fewest instances come first, or those with the least memory if more can go off then.
   - A node is on standby if it is offline and has a tag that starts with C(htools:standby:).
   - Room means memory, CPUs and spindle use, as in Ganeti's C(hsqueeze).
 seealso:

@@ -87,9 +87,16 @@ def squeeze(cluster: Cluster, target: Instance, minimum: Instance, redundant: bo
     if lacking:
         return _powered_on(enough, lacking)
     problem = _problem(cluster, target, redundant)
+    # Where nodes are unlike, small ones first may leave more off than those with the fewest instances.
+    ways = [_emptied(problem, order) for order in dict.fromkeys(map(tuple, _candidates(problem.state)))]
+    return max(ways, key=lambda way: len(way.power_off))
+
+
+def _emptied(problem: _Problem, candidates: Sequence[int]) -> Squeeze:
+    """Return which of the candidates can go off, each tried in its turn after those before it."""
     off: list[int] = []
     moves: tuple[Move, ...] = ()
-    for node in _candidates(problem.state):
+    for node in candidates:
         answer = _without(problem, [*off, node])
         if answer is not None:
             off.append(node)
@@ -108,15 +115,16 @@ def _lacking(state: ClusterState, extra: int) -> list[int]:
     return online[~fits].tolist()
 
 
-def _candidates(state: ClusterState) -> list[int]:
-    """Return the nodes that could go off, those with the fewest instances first."""
+def _candidates(state: ClusterState) -> tuple[list[int], list[int]]:
+    """Return the nodes that could go off in two orders: those with the fewest instances first, and the smallest first."""
     nodes = state.facts.cluster.nodes
-    found = []
+    count = {}
     for node in state.online().tolist():
         here = state.primaries(node).tolist()
         if not nodes[node].master and not len(state.secondaries(node)) and all(_can_follow(state, instance) for instance in here):
-            found.append((len(here), node))
-    return [node for _count, node in sorted(found)]
+            count[node] = len(here)
+    fewest = sorted(count, key=lambda node: (count[node], node))
+    return fewest, sorted(fewest, key=lambda node: nodes[node].total_memory)
 
 
 def _can_follow(state: ClusterState, instance: int) -> bool:

@@ -195,6 +195,15 @@ def test_a_node_alone_is_enough_without_redundancy(bench):
     assert len(squeezed(bench, members, guests, redundant=False, target_resources=6.5)["power_off"]) == 2
 
 
+def test_small_nodes_go_off_rather_than_a_large_one_with_fewer_instances(bench):
+    members = [bench.node("m", master=True), bench.node("large", total_memory=4000.0, free_memory=4000)]
+    members += [bench.node(name) for name in "abc"]
+    guests = [shared(bench, "full", "m", memory=950), shared(bench, "one", "large", memory=400)]
+    guests += [shared(bench, f"{name}{number}", name, memory=260) for name in "abc" for number in range(2)]
+    found = squeezed(bench, members, guests, redundant=False, target_resources=0.1, minimal_resources=0.1)
+    assert sorted(found["power_off"]) == ["a", "b", "c"]
+
+
 def test_nodes_with_mirrors_or_disks_stay_on(bench):
     members = [bench.node("m", master=True), *[bench.node(name) for name in "abc"]]
     found = squeezed(bench, members, [bench.instance("d", "a", "b"), bench.instance("p", "c")], redundant=False)
