@@ -45,11 +45,15 @@ _FEW = 16
 
 @dataclass(frozen=True)
 class CopyOptions:
-    """How a copy's place is chosen. `rules` are the limits that are kept."""
+    """How a copy's place is chosen. `rules` are the limits that are kept.
+
+    With `whole_cluster` the score is that of all groups even if copies go to one, as when the others take no new instances.
+    """
 
     rules: Rules = EXACT
     score: ScoreMode = ScoreMode.CAPACITY
     strategy: Strategy = Strategy.AUTO
+    whole_cluster: bool = False
 
 
 @dataclass(frozen=True)

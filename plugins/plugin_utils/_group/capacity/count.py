@@ -116,8 +116,8 @@ def _levelled(cluster: Cluster, instance: Instance, groups: Sequence[int], optio
 
 
 def scorer_for(room: ClusterState, groups: Sequence[int], options: CopyOptions) -> Scorer:
-    """Return the scorer of one group, or of the whole cluster for several."""
-    return Scorer(room, options.score, room.group_nodes(groups[0]) if len(groups) == 1 else None)
+    """Return the scorer of one group, or of the whole cluster for several, or where options say so."""
+    return Scorer(room, options.score, room.group_nodes(groups[0]) if len(groups) == 1 and not options.whole_cluster else None)
 
 
 def fill(room: ClusterState, groups: Sequence[int], scorer: Scorer, options: CopyOptions, most: int) -> tuple[list[Copy], Attempt]:

@@ -68,7 +68,8 @@ def run_capacity(loaded: Loaded, arguments: Mapping[str, t.Any], run: Run = map)
     question = _question(cluster, arguments)
     answers = list(run(functools.partial(_count_group, cluster, question), groups))
     open_groups = [group for group in groups if group in allocable(cluster)]
-    whole, tiers = _whole(cluster, question, open_groups, [answer for answer in answers if answer.group in open_groups])
+    several = dataclasses.replace(question, options=dataclasses.replace(question.options, whole_cluster=len(groups) > 1))
+    whole, tiers = _whole(cluster, several, open_groups, [answer for answer in answers if answer.group in open_groups])
     report = {
         "spec": _size(question.instance),
         "count": whole,
@@ -117,7 +118,7 @@ def _vector(cluster: Cluster, group: int, strategy: Strategy) -> list[tuple[Leas
 
 def _whole(cluster: Cluster, question: _Question, groups: Sequence[int], answers: Sequence[_Answer]) -> tuple[int, list[Instance] | None]:
     """Return how many copies fit into all groups that take instances, and the sizes of the tiers, or None without tiers."""
-    if question.options.score == ScoreMode.HTOOLS and len(groups) > 1:
+    if question.options.score == ScoreMode.HTOOLS and question.options.whole_cluster and groups:
         count = len(count_in(cluster, question.instance, groups, question.options).copies)
         tiers = count_tiers(cluster, question.largest, groups, question.options) if question.largest else None
         return count, None if tiers is None else [copy.instance for copy in tiers.copies]
