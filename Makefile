@@ -180,11 +180,11 @@ peers-python: $(DEVELOP) ## Compare plans of disks with those of the oldest Pyth
 
 peers-ganeti: $(DEVELOP) ## Compare groups with Debian's ganeti-htools, which are installed if need be
 	tests/utils/install-tools hbal:ganeti-htools
-	$(BIN)/python -m pytest -q tests/peers/test_ganeti_*.py
+	PEERS_SEEDS=$${PEERS_SEEDS:-60} $(BIN)/python -m pytest -q tests/peers/test_ganeti_*.py
 
-peers-ganeti-short: $(DEVELOP) ## Of peers-ganeti what takes a few minutes: scores and placement
+peers-ganeti-short: $(DEVELOP) ## Of peers-ganeti what takes a few minutes: scores, placement and a few generated clusters
 	tests/utils/install-tools hbal:ganeti-htools
-	$(BIN)/python -m pytest -q tests/peers/test_ganeti_score.py tests/peers/test_ganeti_place.py
+	$(BIN)/python -m pytest -q tests/peers/test_ganeti_score.py tests/peers/test_ganeti_place.py tests/peers/test_ganeti_generated.py
 
 test-awx: $(DEVELOP) ## Run jobs in an execution environment, as AWX starts them; installs what is missing, which needs root, on Debian
 	tests/utils/install-tools podman:podman runc:runc mmdebstrap:mmdebstrap
