@@ -17,12 +17,24 @@ from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import Anything, Kind, Text, Whole
 from ....module_utils._storage.drives import drives_of
 from ....module_utils._storage.units import MIB
-from .machine import Facts, Recorded, RecordedDisk, whole
+from .machine import IN_USE, Facts, Recorded, RecordedDisk, whole
 
 _SECTOR = 512
 _MULTIPATH = "mpath"
 _OF_CONTROLLERS = ("isw_raid_member", "ddf_raid_member")
 """What udev finds on the members of arrays that firmware makes, IMSM (VROC) and DDF: the system is to use the arrays."""
+_MAPPED = ("mpath", "dmraid")
+"""Types of disks that device mapper makes."""
+_CARRIERS = {
+    "lvm": "LVM2_member",
+    "crypt": "crypto_LUKS",
+    "mpath": "mpath_member",
+    "dmraid": "raid_member",
+    "md": "raid_member",
+    "raid": "raid_member",
+    "disk": "bcache",
+}
+"""What the file system type ends with of a device on which another one of that type, or that begins so, can lie."""
 _UNITS = {letter: 1024**power for power, letter in enumerate("BKMGTPE")}
 _SIZE = re.compile(r"([0-9]+(?:[.,][0-9]+)?)([BKMGTPE])")
 _ROUNDING = 0.05
@@ -84,10 +96,12 @@ def read(data: t.Any) -> Recorded:
     disks = [device for device in roots if id(device) not in below]
     rounded = any(isinstance(device.get("size"), str) and not device["size"].isdecimal() for device in data["blockdevices"])
     warnings = ("lsblk was run without -b, so sizes are the smallest that its rounded figures allow",) if rounded else ()
+    found = [*map(_disk, disks), *(_stacked_disk(device, under) for device, under in stacked)]
+    has_mounts = any(not {"mountpoint", "mountpoints"}.isdisjoint(device) for device in _below(data["blockdevices"]))
     return Recorded(
         source="lsblk",
-        disks=(*map(_disk, disks), *(_stacked_disk(device, under) for device, under in stacked)),
-        unknown=("what is on disks that neither udev nor root examined",),
+        disks=tuple(found if has_mounts else map(_without_false_use, found)),
+        unknown=("what is on disks that neither udev nor root examined", *(() if has_mounts else (IN_USE,))),
         warnings=warnings,
     )
 
@@ -111,7 +125,51 @@ def _by_columns(data: t.Any) -> t.Any:
                 if isinstance(own.get("children"), list):
                     own["children"] = list(own["children"])
                     pending.append(own["children"])
-    return top
+    return {**top, "blockdevices": _as_tree(top["blockdevices"])}
+
+
+def _as_tree(devices: list[t.Any]) -> list[t.Any]:
+    """Return a list without a tree (`--list`, `--pairs`) as the tree: a disk is in use if what lies on it is, which stands beside it.
+
+    What lies on what is told by PKNAME, by the names of partitions, and else by what a device holds: then on all that hold it.
+    """
+    rows = [device for device in devices if isinstance(device, Mapping) and device.get("name")]
+    if any(row.get("children") for row in rows):
+        return devices
+    # What lies on several is printed below each.
+    names = {str(row[key]).removeprefix("/dev/"): row for row in reversed(rows) for key in ("kname", "name") if row.get(key)}
+    first = {id(row): names[str(row["name"])] for row in rows}
+    on: dict[int, dict[int, t.Any]] = {}
+    below: set[int] = set()
+    for row in rows:
+        own = first[id(row)]
+        parents = [first[id(parent)] for parent in _parents(row, rows, names) if first[id(parent)] is not own]
+        for parent in parents:
+            on.setdefault(id(parent), {})[id(own)] = own
+        below |= {id(own)} if parents else set()
+    for row in rows:
+        if id(row) in on:
+            row["children"] = list(on[id(row)].values())
+    return [device for device in devices if id(first.get(id(device), device)) not in below]
+
+
+def _parents(row: Mapping[str, t.Any], rows: Sequence[Mapping[str, t.Any]], names: Mapping[str, t.Any]) -> list[t.Any]:
+    """Return what a device of a list lies on."""
+    named = names.get(str(row.get("pkname") or "").removeprefix("/dev/"))
+    kind, part = str(row.get("type") or "part"), re.fullmatch(r"(.+?)p?[0-9]+", str(row["name"]))
+    if named is None and kind != "disk" and part is not None:
+        named = names.get(part[1])
+    if named is not None and named is not row:
+        return [named]
+    holds = next((ends for begins, ends in _CARRIERS.items() if kind.startswith(begins)), None)
+    if holds is None or (kind == "disk" and not str(row["name"]).startswith("bcache")):
+        return []
+    return [other for other in rows if other is not row and str(other.get("fstype") or "").endswith(holds)]
+
+
+def _without_false_use(disk: RecordedDisk) -> RecordedDisk:
+    """Return a disk of which nobody asked lsblk where it is mounted: that nothing is active on it does not say that it is idle."""
+    return disk if disk.more["in_use"] else replace(disk, more={key: value for key, value in disk.more.items() if key != "in_use"})
 
 
 def _is_disk(device: Values, names: Collection[str]) -> bool:
@@ -127,11 +185,12 @@ def _stacked(roots: Sequence[Values]) -> list[tuple[Values, tuple[Values, ...]]]
     for root in roots:
         for child in root["children"] if isinstance(root["children"], list) else ():
             is_map = isinstance(child, Mapping) and child.get("type") == _MULTIPATH
-            of_controller = isinstance(child, Mapping) and root["fstype"] in _OF_CONTROLLERS and whole(child.get("size"))
+            of_controller = isinstance(child, Mapping) and root["fstype"] in _OF_CONTROLLERS
             if isinstance(child, Mapping) and (is_map or of_controller):
                 devices[str(child["name"])] = child
                 under.setdefault(str(child["name"]), []).append(root)
     read = [(_DEVICE.read_nested(device, name, Mistakes()), tuple(under[name])) for name, device in devices.items()]
+    # The container of such arrays has no size.
     return [(device, below) for device, below in read if device["size"]]
 
 
@@ -140,10 +199,10 @@ def _stacked_disk(values: Values, under: Sequence[Values]) -> RecordedDisk:
     first = _disk(under[0])
     is_map = values["type"] == _MULTIPATH
     own = _disk(values)
-    node = f"/dev/mapper/{values['name'].removeprefix('mapper/')}" if is_map else own.dev
+    node = f"/dev/mapper/{values['name'].removeprefix('mapper/')}" if values["type"] in _MAPPED else own.dev
     if not is_map:
         drives = tuple(names[0] if names else f"/dev/{member['name']}" for member, names in zip(under, drives_of([*map(_told, under)])))
-        return replace(own, rotational=any(member["rota"] for member in under), drives=drives, stacked=True)
+        return replace(own, dev=node, rotational=any(member["rota"] for member in under), drives=drives, stacked=True)
     more = {**own.more, "multipath": True, "path_devices": [f"/dev/{path['name']}" for path in under]}
     return replace(
         first,

@@ -23,7 +23,7 @@ NO_DISKS = (
 
 
 def row(name: str, **more: t.Any) -> Plain:
-    return {"name": name, "type": "disk", "size": SIZE, "rota": False, **more}
+    return {"name": name, "type": "disk", "size": SIZE, "rota": False, "mountpoint": None, **more}
 
 
 def read_lsblk(*rows: Plain) -> Recorded:

@@ -200,3 +200,102 @@ def test_text_that_is_no_json_is_one_message(text: str) -> None:
 def test_text_is_read_as_json() -> None:
     data = {"physicalblockdevice_set": [{"name": "sda", "size": 2**31}]}
     assert hardware_from(maas.read, json.dumps(data)) == hardware_from(maas.read, data)
+
+
+GIB = 1024**3
+
+
+def row(name: str, kind: str, gib: int, **more: t.Any) -> Plain:
+    return {"name": name, "type": kind, "size": gib * GIB, "mountpoint": None, "fstype": None, **more}
+
+
+PARTED = [row("sda1", "part", 1, fstype="vfat", mountpoint="/boot/efi"), row("sda2", "part", 400, fstype="LVM2_member")]
+LISTS: dict[str, tuple[list[Plain], set[str], set[str]]] = {
+    # Rows without a tree, as jc's parser of lsblk gives them (kellyjonbrazil/jc, tests/fixtures/ubuntu-18.04/lsblk-allcols.json).
+    "partitions": ([row("sda", "disk", 480), *PARTED[:1], row("sdb", "disk", 480)], {"sda"}, {"sdb"}),
+    "numbers after a p": ([row("nvme0n1", "disk", 480), row("nvme0n1p2", "part", 9, mountpoint="/")], {"nvme0n1"}, set()),
+    # The same with volumes (tests/fixtures/centos-7.7/lsblk-allcols.json there), by PKNAME of the kernel's names, and without.
+    "volumes by name": (
+        [row("sda", "disk", 480), *({**one, "pkname": "sda"} for one in PARTED)]
+        + [row("centos-root", "lvm", 17, kname="dm-0", pkname="sda2", mountpoint="/"), row("sdb", "disk", 480)],
+        {"sda"},
+        {"sdb"},
+    ),
+    "volumes by what holds them": (
+        [row("sda", "disk", 480), *PARTED[1:], row("centos-root", "lvm", 17, mountpoint="/"), row("sdb", "disk", 480)],
+        {"sda"},
+        {"sdb"},
+    ),
+    # lsblk -P of Rockstor (rockstor/rockstor-core, src/rockstor/system/tests/test_osi.py): mdraid, LUKS on bcache, IMSM.
+    "arrays": (
+        [row(name, "disk", 8) for name in ("sda", "sdb", "sdc")]
+        + [row(f"{name}1", "part", 7, fstype="linux_raid_member") for name in ("sda", "sdb")]
+        + [row("md127", "raid1", 7, fstype="btrfs", mountpoint="/"), row("md127", "raid1", 7, fstype="btrfs", mountpoint="/")],
+        {"sda", "sdb"},
+        {"sdc"},
+    ),
+    "bcache": (
+        [row("sdc", "disk", 2, fstype="bcache"), row("vdb", "disk", 2, fstype="bcache"), row("bcache0", "disk", 2, fstype="crypto_LUKS")]
+        + [row("luks-a4", "crypt", 2, fstype="btrfs"), row("sda", "disk", 8)],
+        {"sdc", "vdb"},
+        {"sda"},
+    ),
+    "IMSM": (
+        [row("sdb", "disk", 149, fstype="isw_raid_member"), row("/dev/md126", "raid1", 149), row("/dev/md126p3", "md", 146, fstype="btrfs")]
+        + [row("sdc", "disk", 149, fstype="isw_raid_member"), row("/dev/md126", "raid1", 149), row("sda", "disk", 298)],
+        {"md126"},
+        {"sda"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lsblk_in_a_list_without_a_tree_tells_which_disks_are_in_use(name: str) -> None:
+    rows, in_use, idle = LISTS[name]
+    found, _warnings = disks(lsblk.read({"blockdevices": rows}))
+    assert {one["dev"].removeprefix("/dev/"): one["in_use"] for one in found.values()} == dict.fromkeys(in_use, True) | dict.fromkeys(
+        idle, False
+    )
+
+
+def test_lsblk_that_was_not_asked_for_mounts_does_not_say_that_a_disk_is_idle() -> None:
+    """What ironic's agent asks for (openstack/ironic-python-agent, ironic_python_agent/tests/unit/samples/hardware_samples.py)."""
+    asked = [{"kname": "sda", "model": "TinyUSB Drive", "size": 3116853504, "rota": False, "type": "disk", "serial": "123", "tran": "usb"}]
+    found, warnings = disks(lsblk.read({"blockdevices": asked}))
+    assert "in_use" not in found["/dev/sda"]
+    assert "whether disks are in use" in warnings
+
+
+@pytest.mark.parametrize("container", ["0B", 0, "0"])
+def test_lsblk_without_bytes_lists_the_arrays_of_a_controller_and_not_their_container(container: t.Any) -> None:
+    """IMSM with two arrays in one container, as VROC makes them (canonical/subiquity, examples/machines/imsm.json has one of them)."""
+    below = [
+        {"name": "md127", "type": "md", "size": container},
+        {
+            "name": "md126",
+            "type": "raid1",
+            "size": "100G",
+            "children": [{"name": "md126p1", "type": "part", "size": "1G", "mountpoint": "/"}],
+        },
+        {"name": "md125", "type": "raid0", "size": "1.6T"},
+    ]
+    members = [{"name": f"nvme{at}n1", "type": "disk", "size": "931.5G", "tran": "nvme", "serial": f"S{at}"} for at in range(2)]
+    rows = [{**member, "fstype": "isw_raid_member", "children": below} for member in members]
+    found, _warnings = disks(lsblk.read({"blockdevices": rows}))
+    assert {name: (one["in_use"], one["drive"]) for name, one in found.items()} == {
+        "/dev/md125": (False, ["S0", "S1"]),
+        "/dev/md126": (True, ["S0", "S1"]),
+    }
+
+
+def test_lsblk_names_arrays_of_device_mapper_by_their_link() -> None:
+    array = {"name": "ddf1_4c53", "type": "dmraid", "size": 10**12}
+    rows = [{"name": name, "type": "disk", "size": 10**12, "fstype": "ddf_raid_member", "children": [array]} for name in ("sda", "sdb")]
+    assert list(disks(lsblk.read({"blockdevices": rows}))[0]) == ["/dev/mapper/ddf1_4c53"]
+
+
+def test_lsblk_of_members_without_an_array_is_disks_that_are_not_empty() -> None:
+    """Old DDF metadata on drives that a controller passes through one by one."""
+    rows = [row("sda", "disk", 1100, fstype="ddf_raid_member"), row("sdb", "disk", 1100)]
+    found, _warnings = disks(lsblk.read({"blockdevices": rows}))
+    assert {name: one["empty"] for name, one in found.items()} == {"/dev/sda": False, "/dev/sdb": True}
