@@ -22,8 +22,7 @@ from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 
 Plain = dict[str, t.Any]
-NOTICED = 0.01
-"""Levels are proven to a percent."""
+NOTICED = 0.001
 SLACK = 400.0
 """MiB: what md, extents and ZFS keep of a level, at most; disks are large, so that it is less than what is noticed."""
 ARRAYS = {2: [("raid0", 2), ("raid1", 2)], 3: [("raid5", 3)], 4: [("raid6", 4), ("raid10", 4)]}

@@ -29,6 +29,8 @@ _FEW_COLUMNS = 50
 """Up to this number the choice is the same on all versions of HiGHS; beyond, it takes too many rounds."""
 _KEPT = 0.999
 _MOST_KEPT = 32.0
+_MOST_OF_MD = 150.0
+"""MiB: more than md keeps of a leg, which another demand may have to give up where an array comes to lie beside it."""
 _COARSE = 4096
 _MOST_SIZES = 24
 _LARGE = 10_000
@@ -82,12 +84,12 @@ def _steps(levels: Sequence[float]) -> tuple[tuple[float, ...], tuple[int, ...]]
     return tuple(heights), tuple(below[1:])
 
 
-def kept(demand: Demand, units: int) -> int:
+def kept(demand: Demand, units: int, most: float = _MOST_KEPT) -> int:
     """Return what is left of a size that is to be kept: metadata and extents that fall elsewhere must not stand in the way."""
     mib = units * demand.unit
     if mib < _COARSE:
         return units
-    return max(demand.low, math.floor((mib - min(mib * (1 - _KEPT), _MOST_KEPT)) / demand.unit))
+    return max(demand.low, math.floor((mib - min(mib * (1 - _KEPT), most)) / demand.unit))
 
 
 def at_level(demand: Demand, level: float) -> int:
@@ -213,7 +215,7 @@ class Exchange:
                 height = place.heights[number]
                 units = at_level(demand, height)
                 if number < len(place.heights) - 1 or len(place.heights) == 1:
-                    units = kept(demand, units)
+                    units = kept(demand, units, _MOST_OF_MD)
                 if units <= highest and (number == 0 or reaches(demand, height)) and (not steps or units < steps[-1][1]):
                     column = self._program.column(0.0, 1.0, integral=True)
                     steps.append((column, units, number))

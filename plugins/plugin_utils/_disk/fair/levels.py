@@ -7,12 +7,13 @@
 A *level* is MiB per weight. The poorest that still grow are raised first: as far as a placement is found, up to a proof that
 there is none a percent higher. They then keep what they have, and the poorest of the others are next, until nobody is left
 (Megiddo 1974 for flows; Radunović and Le Boudec 2007 for max-min fairness in general). Preferences come before all levels,
-and what has a preference grows before what has none.
+and what has a preference grows before what has none. Steps of a tenth of a percent follow, for which no richer level pays much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..place.search import Answer, Search, confined, grows_off_its_disks, has_preferences, least_off_cost, off_cost
@@ -27,6 +28,13 @@ _STEP = 1.01
 cost for the next.
 """
 _SAME = 0.005
+_FINE_STEP = 1.001
+_SAME_FINE = 0.0005
+_MOST_PAID = 10
+"""How many times the part that the poorest gain by a fine step a richer level may lose: a tenth of a percent is not worth most of it."""
+_MOST_FINE_STEPS = 40
+_FINE_STEPS_BY_PLACES = 4000
+"""A fine step costs with the number of areas times demands."""
 _HALVINGS = 10
 _LEAST_STEP = 1.0
 """MiB per weight: an empty level has nothing to take a percent of."""
@@ -102,6 +110,7 @@ class _Levels:
         self._filled: Filled = {}
         self._rounds = max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _DISKS_BY_DEMANDS // max(1, len(problem.areas) * len(problem.demands))))
         self._rounds_of_a_level = self._rounds // 2
+        self._fine_steps = min(_MOST_FINE_STEPS, _FINE_STEPS_BY_PLACES // max(1, len(problem.areas) * len(problem.demands)))
         self._everywhere = [open_everywhere(problem, position) for position in range(len(problem.pools))]
         self._growing = {turn: frozenset(at for at, demand in enumerate(problem.demands) if grows(demand, turn)) for turn in GrowthOrder}
 
@@ -111,6 +120,8 @@ class _Levels:
             return None
         for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
             plan = self._raise_all(plan, turn)
+        for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL):
+            plan = self._raise_finely(plan, turn)
         gap, demands = max(self._open, default=(0.0, ()))
         return Found(plan.placement, not self._open, gap, demands), plan.sizes
 
@@ -138,6 +149,43 @@ class _Levels:
             else:
                 plan = better
         return plan
+
+    def _raise_finely(self, plan: Plan, turn: GrowthOrder) -> Plan:
+        """Return the plan with levels raised by tenths of a percent, as far as that is worth what richer levels pay."""
+        settled = 0.0
+        while self._fine_steps > 0 and (levels := [own for own in self._to_raise(plan, turn) if own > settled or not settled]):
+            level = min(levels)
+            wanted = max(level * _FINE_STEP, level + _LEAST_STEP)
+            better = next(self._finer_plans(plan, turn, level, wanted), None)
+            if better is None:
+                settled = wanted
+            else:
+                plan = better
+        return plan
+
+    def _finer_plans(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Iterator[Plan]:
+        """Yield better plans in which the poorest from a level on reach one a fine step higher, all of them or one alone."""
+        stuck = set(self._stuck(plan, turn, wanted))
+        risers = [at for at, own in self._rising(plan, turn).items() if level <= own < wanted and at not in stuck]
+        for rise in (risers, *([at] for at in risers if len(risers) > 1)):
+            if not rise or self._fine_steps <= 0:
+                return
+            self._fine_steps -= 1
+            units = [
+                self._held_finely(at, plan.sizes.units[at], level) if at not in rise else at_level(demand, wanted)
+                for at, demand in enumerate(self._problem.demands)
+            ]
+            found = self._search.ask(units, _FEW_NODES).placement
+            sized = None if found is None else self._sized(found)
+            if sized is not None and is_worth_its_price(sized, plan):
+                yield sized
+
+    def _held_finely(self, at: int, units: int, level: float) -> int:
+        """Return what a demand that does not rise keeps at least: all if it is as poor as the level, else as much as it may not pay."""
+        demand = self._problem.demands[at]
+        if not demand.weight or _level(demand, units) <= level * _FINE_STEP:
+            return kept(demand, units)
+        return max(demand.low, math.floor(units * (1 - _MOST_PAID * (_FINE_STEP - 1))))
 
     def _to_raise(self, plan: Plan, turn: GrowthOrder) -> list[float]:
         """Return the levels of all that could grow, and of those that are full but in the place of a poorer demand that could pass them."""
@@ -332,6 +380,19 @@ def _level(demand: Demand, units: int) -> float:
 
 def _levels(problem: Problem, sizes: Sizes, turn: GrowthOrder) -> tuple[float, ...]:
     return tuple(sorted(_level(demand, units) for demand, units in zip(problem.demands, sizes.units) if demand.growth_order is turn))
+
+
+def is_worth_its_price(one: Plan, other: Plan) -> bool:
+    """Return whether one plan is better by the first level that differs finely, and no level above pays many times what that gains."""
+    gain = 0.0
+    for own, its in ((own, its) for mine, yours in zip(one.levels, other.levels) for own, its in zip(mine, yours)):
+        if gain and own < its * (1 - _MOST_PAID * gain):
+            return False
+        if not gain and abs(own - its) > _SAME_FINE * max(own, its):
+            if own < its:
+                return False
+            gain = (own - its) / max(its, _LEAST_STEP)
+    return gain > 0 and one.off <= other.off
 
 
 def is_better(one: Plan, other: Plan) -> bool:
