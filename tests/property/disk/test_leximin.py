@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
@@ -115,16 +114,6 @@ def needless_parts(hardware: Hardware, schema: Schema, allocation: Allocation) -
     return found
 
 
-def first_worse(allocation: Allocation, exact: Exact, best: list[float]) -> str:
-    """Return the first level that is noticeably below the best; empty when none is."""
-    for count, (mine, its) in enumerate(zip(np.cumsum(exact.levels(allocation)).tolist(), best), start=1):
-        if mine < its * (1 - NOTICED) - SLACK * count:
-            return f"the {count} poorest have {mine:.0f} MiB per weight, and could have {its:.0f}"
-        if mine > its * (1 + NOTICED) + SLACK * count:
-            break
-    return ""
-
-
 def fault(seed: int, *, shared: bool = False, loose: bool = False) -> str:
     """Return what is wrong with the plan of one random machine; empty when nothing is.
 
@@ -143,7 +132,7 @@ def fault(seed: int, *, shared: bool = False, loose: bool = False) -> str:
     if best is None:
         return ""
     faults = [*broken(hardware, schema, allocation), *needless_parts(hardware, schema, allocation)]
-    return str(faults) if faults else first_worse(allocation, exact, best)
+    return str(faults) if faults else exact.first_worse(allocation, best, NOTICED, SLACK)
 
 
 @pytest.mark.parametrize("first", range(0, 1200, 100))

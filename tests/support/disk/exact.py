@@ -6,14 +6,15 @@
 
 The program is that of lexicographic max-min (Ogryczak and Śliwiński 2006): for k = 1, 2, ... the sum of the k lowest levels is made as
 large as it can be, beside what was reached before. It shares no code with the planner but its models; SciPy solves it. It knows every
-type of space, spares, copies, stripes, several partitions on each disk, kept partitions and the reserve; preferences it does not know.
-Metadata are left out, so that its levels are a little higher than what can be had.
+type of space, spares, copies, stripes, several partitions on each disk, boot partitions, kept partitions and the reserve. Of preferences it
+knows machines on which all can be met: what has one grows before what has none. Metadata are left out, so that its levels are a little
+higher than what can be had.
 """
 
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,8 @@ from .rules import BTRFS_LEGS, DATA_LEGS, ZFS_LEGS
 
 _POOLS = (SpaceType.VOLUME_GROUP, SpaceType.PARTITIONS)
 _VOLUMES = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL)
-_NO_LEVEL = (SpaceType.VOLUME_GROUP, SpaceType.THIN_VOLUME)
+_BOOT_PARTITIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
+_NO_LEVEL = (SpaceType.VOLUME_GROUP, SpaceType.THIN_VOLUME, *_BOOT_PARTITIONS)
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,13 @@ class Exact:
         for at, space in enumerate(schema.spaces):
             if space.type in _POOLS and not space.per_disk and at not in self.kept:
                 self.add_pool(at, space)
+        for space in schema.spaces:
+            if space.type in _BOOT_PARTITIONS:
+                self.add_boot_partitions(space)
         for area, terms in enumerate(self.used):
             self.row(terms, high=self.areas[area][1])
-        self.growing = [item for item in self.size if self.grows(schema.spaces[item.space])]
+        growing = [item for item in self.size if self.grows(schema.spaces[item.space])]
+        self.turns = [[item for item in growing if self.prefers(schema.spaces[item.space]) is preferring] for preferring in (True, False)]
 
     def gaps(self, disk: int, reserve: int) -> Iterator[int]:
         """Yield the free stretches of a disk, of which the reserve takes the last ones."""
@@ -93,6 +99,15 @@ class Exact:
     def grows(space: Space) -> bool:
         return space.weight > 0 and space.max_size != space.min_size
 
+    @staticmethod
+    def liked(space: Space) -> Set[int]:
+        """Return the disks that a space may use, of these the best ones where it prefers some."""
+        return next((space.allowed & tier for tier in space.preferred_disks if space.allowed & tier), space.allowed)
+
+    def prefers(self, space: Space) -> bool:
+        """Return whether a space is to be on some of its disks: to prefer all is no preference."""
+        return self.liked(space) != space.allowed
+
     def legs(self, space: Space) -> tuple[int, int]:
         """Return on how many disks a whole space lies, and how many parts of them hold data."""
         copies = sum(other.copy_of == space.copy_of for other in self.schema.spaces) if space.copy_of else 1
@@ -123,7 +138,7 @@ class Exact:
         legs, data = self.legs(space)
         chosen: dict[int, list[tuple[int, float]]] = {}
         for area, (disk, room) in enumerate(self.areas):
-            if disk not in (space.allowed if item.disk is None else {item.disk}):
+            if disk not in (self.liked(space) if item.disk is None else {item.disk}):
                 continue
             here, amount = self.column(0, 1, whole=True), self.column(0, room)
             # Where it lies, the amount is a leg of its size.
@@ -145,18 +160,35 @@ class Exact:
         self.row([*arrays, *((column, 1.0) for _area, column in parts), *((self.size[own], -1.0) for own in members)], low=0.0)
         for area, column in parts:
             self.used[area].append((column, 1.0))
-        if len({self.areas[area][0] for area, _column in parts}) == len(parts) and space.max_pvs is None:
+        boots = any(self.schema.spaces[item.space].boot for item in inside)
+        if len({self.areas[area][0] for area, _column in parts}) == len(parts) and space.max_pvs is None and not boots:
             return
         opened: dict[int, list[tuple[int, float]]] = {}
         for area, column in parts:
             here = self.column(0, 1, whole=True)
             self.row([(column, 1.0), (here, -self.areas[area][1])], high=0.0)
             opened.setdefault(self.areas[area][0], []).append((here, 1.0))
+            self.here.setdefault((at, self.areas[area][0]), []).append(here)
         for terms in opened.values() if len(opened) < len(parts) else ():
             # One part on each disk, whatever is kept between.
             self.row(terms, high=1.0)
         if space.max_pvs is not None:
             self.row([term for terms in opened.values() for term in terms], high=space.max_pvs)
+
+    def add_boot_partitions(self, boot: Space) -> None:
+        """Have one on every disk that has a part of what boots: a space, its vg, or the arrays of that."""
+        spaces = self.schema.spaces
+        booting = {at for at, space in enumerate(spaces) if space.boot}
+        booting |= {at for at, space in enumerate(spaces) if any(spaces[own].volume_group == space.id for own in booting)}
+        booting |= {at for at, space in enumerate(spaces) if any(space.id in spaces[own].contains for own in booting)}
+        for disk in range(len(self.hardware.disks)):
+            there = []
+            for area, (own, _room) in enumerate(self.areas):
+                if own == disk:
+                    there.append((self.column(0, 1, whole=True), 1.0))
+                    self.used[area].append((there[-1][0], boot.min_size / 1024))
+            for part in (part for at in booting for part in self.here.get((at, disk), ())):
+                self.row([*there, (part, -1.0)], low=0.0)
 
     def keep_apart(self) -> None:
         for (one, disk), here in self.here.items():
@@ -188,29 +220,41 @@ class Exact:
         options = {"mip_rel_gap": 1e-6}
         return optimize.milp(cost, integrality=self.integral, bounds=optimize.Bounds(low, high), constraints=constraint, options=options)
 
-    def best(self) -> list[float] | None:
-        """Return the sums of the one, two, three ... lowest levels in MiB, as large as can be one after the other; None without a plan."""
+    def best(self) -> list[list[float]] | None:
+        """Return the sums of the one, two, three ... lowest levels in MiB, as large as can be one after the other; None without a plan.
+
+        Those of what has a preference come first.
+        """
         if any(low > high for low, high in self.bounds) or self.solve({}).x is None:
             return None
-        found: list[float] = []
-        for count in range(1, len(self.growing) + 1):
-            edge = self.column(-np.inf)
-            worth = {edge: float(count)}
-            for item in self.growing:
-                below = self.column()
-                self.row([(below, 1.0), (edge, -1.0), (self.size[item], 1.0 / self.schema.spaces[item.space].weight)], low=0.0)
-                worth[below] = -1.0
-            solved = self.solve(worth)
-            if solved.x is None:
-                # Rounding makes the sums before a hair too large, seldom; what they say of lower levels holds.
-                break
-            found.append(-solved.fun * 1024)
-            self.row(list(worth.items()), low=-solved.fun * (1 - 1e-6) - 1e-3)
+        found: list[list[float]] = []
+        for turn in self.turns:
+            found.append([])
+            for count in range(1, len(turn) + 1):
+                edge = self.column(-np.inf)
+                worth = {edge: float(count)}
+                for item in turn:
+                    below = self.column()
+                    self.row([(below, 1.0), (edge, -1.0), (self.size[item], 1.0 / self.schema.spaces[item.space].weight)], low=0.0)
+                    worth[below] = -1.0
+                solved = self.solve(worth)
+                if solved.x is None:
+                    # Rounding makes the sums before a hair too large, seldom; what they say of lower levels holds.
+                    return found
+                found[-1].append(-solved.fun * 1024)
+                self.row(list(worth.items()), low=-solved.fun * (1 - 1e-6) - 1e-3)
         return found
 
-    def levels(self, allocation: Allocation) -> list[float]:
-        """Return the levels of a plan in ascending order, in MiB."""
-        return sorted(self.level(allocation, item) for item in self.growing)
+    def first_worse(self, allocation: Allocation, best: list[list[float]], noticed: float, slack: float) -> str:
+        """Return the first level of a plan that is below the best by this part and MiB; empty when none is."""
+        for turn, sums in zip(self.turns, best):
+            levels = sorted(self.level(allocation, item) for item in turn)
+            for count, (mine, its) in enumerate(zip(np.cumsum(levels).tolist(), sums), start=1):
+                if mine < its * (1 - noticed) - slack * count:
+                    return f"the {count} poorest have {mine:.0f} MiB per weight, and could have {its:.0f}"
+                if mine > its * (1 + noticed) + slack * count:
+                    return ""
+        return ""
 
     def level(self, allocation: Allocation, item: Item) -> float:
         space = self.schema.spaces[item.space]

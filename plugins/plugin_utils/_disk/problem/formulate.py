@@ -542,10 +542,11 @@ class _Builder:
 
     def _boot_partition(self, position: int, space: Space, carriers: Sequence[int]) -> BootPartition:
         pools = {pool for carrier in carriers for pool in self._pools_under(carrier)}
-        striped = [at for at, demand in enumerate(self._demands) if demand.group in carriers]
         solid = [at for carrier in carriers for at in self._demands_of.get(carrier, []) if self._demands[at].kind is not Kind.VOLUME]
         arrays = [at for pool in pools for at in self._pools[pool].arrays]
         groups = {self._pools[pool].space for pool in pools}
+        # LVM may put a volume on any PV of its group, those for striped volumes among them.
+        striped = [at for at, demand in enumerate(self._demands) if demand.group in {*carriers, *groups}]
         return BootPartition(
             name=space.id,
             space=position,

@@ -197,3 +197,18 @@ def test_drift_names_other_stripes(there: Plain, found: list[str]) -> None:
         holder = {"type": "lvm", "volume_group": "vg", "name": "wide", "size": 400, **there}
         disk |= {"partitions": [entry], "holders": [holder]}
     assert [finding.place for finding in compare(plan, facts)] == found
+
+
+def test_each_disk_of_a_group_with_stripes_has_an_esp_if_a_volume_of_it_boots() -> None:
+    """LVM may put the volume that boots on a physical volume that was made for stripes."""
+    schema = [
+        {"id": "esp", "type": "esp", "size": 1024},
+        {"id": "vg", "type": "vg", "contains": ["root", "fast"]},
+        {"id": "root", "type": "lv", "size": 60_000, "boot": True},
+        {"id": "fast", "type": "lv", "stripes": 2, "min_size": 20_000},
+        {"id": "data", "type": "partitions", "min_size": 20_000},
+    ]
+    plan = planned((600_000, 600_000, 600_000), schema)
+    on = {name: {disk["disk_id"] for disk in plan["disks"] for own in disk["spaces"] if own["space_id"] == name} for name in ("vg", "esp")}
+    assert len(on["vg"]) > 1
+    assert on["esp"] == on["vg"]
