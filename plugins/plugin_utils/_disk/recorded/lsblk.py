@@ -133,7 +133,7 @@ def _as_tree(devices: list[t.Any]) -> list[t.Any]:
 
     What lies on what is told by PKNAME, by the names of partitions, and else by what a device holds: then on all that hold it.
     """
-    rows = [device for device in devices if isinstance(device, Mapping) and device.get("name")]
+    rows: list[dict[str, t.Any]] = [device for device in devices if isinstance(device, dict) and device.get("name")]
     if any(row.get("children") for row in rows):
         return devices
     # What lies on several is printed below each.
