@@ -5,8 +5,9 @@
 """Users of block devices that no visible mount, swap or holder shows, by device name.
 
 These are mounts in the mount namespaces of other processes (containers, services), exports to other hosts by nvmet and LIO, journals and
-logs of file systems that are mounted from other devices, and devices that bcache has registered. What may not be read is left out: the
-kernel's own claim (`Device.claimed`) still shows that there is a user, but not which.
+logs of file systems that are mounted from other devices, devices that bcache has registered, and the data of LUKS containers with detached
+headers, which look like nothing. What may not be read is left out: the kernel's own claim (`Device.claimed`) still shows that there is a
+user, but not which.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from .._storage.crypttab import read_containers
 from .._storage.fstab import without_escapes
+from .._storage.options.words import words_of
 from .host import Host
 from .mounts import parse_mounts
 from .reader import is_visibly_used
@@ -37,6 +40,10 @@ _LIO_DEVICE = re.compile(r"(?:UDEV PATH|File): (/dev/\S+)")
 _JOURNAL = re.compile(r"jbd2/(?P<device>.+?)(?:-[0-9]+)?")
 _OWN_JOURNAL = re.compile(r"jbd2/.+-[0-9]+")
 _LOG = re.compile(r"\b(logdev|rtdev)=([^,\s]+)")
+_CRYPTTAB = "/etc/crypttab"
+_HEADER = "header="
+_OPEN_LUKS = "CRYPT-LUKS"
+"""What the UUID of a device-mapper device begins with that cryptsetup has made from a LUKS header."""
 _KINDS = {"logdev": "log", "rtdev": "realtime section"}
 
 Uses = Iterator[tuple[str, str]]
@@ -55,6 +62,7 @@ def read_uses(host: Host, tree: Tree, disks: Iterable[Disk] = ()) -> Tree:
         _exports_by_lio(host, tree),
         _journals(host, tree),
         _registered_with_bcache(host, tree),
+        _data_without_header(host, tree),
     ):
         for name, words in uses:
             found.setdefault(name, {})[words] = None
@@ -159,6 +167,40 @@ def _registered_with_bcache(host: Host, tree: Tree) -> Uses:
     for name, device in tree.devices.items():
         if device.running and not tree.children(name) and host.names(f"{BLOCK}/{name.replace('/', '!')}/bcache"):
             yield name, "registered with bcache"
+
+
+def _data_without_header(host: Host, tree: Tree) -> Uses:
+    """Give the data of LUKS containers with detached headers: those that crypttab names, and those that are open.
+
+    A device that shows contents of its own has been put to another use since crypttab was written.
+    """
+    named = set()
+    for container in read_containers(host.read(_CRYPTTAB) or ""):
+        header = next((word[len(_HEADER) :] for word in words_of(container.options) if word.startswith(_HEADER)), "")
+        device = _by_source(host, tree, container.source)
+        if header and device is not None and _shows_nothing(device):
+            named.add(device.name)
+            yield device.name, f"the data of the LUKS container {container.name}, whose header is {header} by {_CRYPTTAB}"
+    for name, opened in tree.devices.items():
+        if opened.kind == "crypt" and (host.read(f"{BLOCK}/{name.replace('/', '!')}/dm/uuid") or "").startswith(_OPEN_LUKS):
+            for parent in (tree.devices[parent] for parent in opened.parents if parent in tree.devices):
+                if parent.read and _shows_nothing(parent) and parent.name not in named:
+                    yield parent.name, f"the data of the open LUKS container {opened.dev or name}, whose header is elsewhere"
+
+
+def _shows_nothing(device: Device) -> bool:
+    return device.filesystem is None and device.table is None and not device.signatures
+
+
+def _by_source(host: Host, tree: Tree, source: str) -> t.Optional[Device]:
+    """Return the one device that a line of crypttab names; None where there is none, or more than one."""
+    tag, _equals, value = source.partition("=")
+    if not value:
+        return _by_path(host, tree, source)
+    key = {"PARTUUID": "uuid", "PARTLABEL": "name"}.get(tag, "")
+    entries = [device for device in tree.devices.values() if device.partition is not None] if key else []
+    found = [device for device in entries if str(getattr(device.partition, key) or "").lower() == value.strip('"').lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def _by_path(host: Host, tree: Tree, path: str) -> t.Optional[Device]:

@@ -93,7 +93,10 @@ def adopt(
         found = _with_zpool(found, present, pool, (properties or {}).get(pool.name, {}))
     found = _with_containers(found, present)
     for name in tuple(found.names):
-        found = _with_filesystem(found, present, present.tree.devices[name])
+        device = present.tree.devices[name]
+        found = _with_filesystem(found, present, device)
+        if device.uses and device.filesystem is None:
+            found = found.leaving_out(f"what is on {_node(device)}", f"it is {' and '.join(device.uses)}")
     return found if lines is None else _with_lines(found, present, lines)
 
 
@@ -141,6 +144,8 @@ def _node(device: Device) -> str:
 def _with_disk(found: Adopted, present: Present, disk: Disk) -> Adopted:
     device = present.tree.devices[disk.device.name]
     if device.table is None or device.table.type != "gpt":
+        if device.uses:
+            return found.leaving_out(disk.id, f"it is {' and '.join(device.uses)}")
         if device.table is not None or device.signatures or present.tree.children(device.name):
             return found.leaving_out(disk.id, f"it has no GPT, but {describe(present.tree, device)}")
         return found

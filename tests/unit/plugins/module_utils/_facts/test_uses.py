@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.reader import read_claims
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.signatures import TablePartition
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device, Filesystem, Tree
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.uses import read_uses
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
@@ -129,3 +132,42 @@ def test_claims_are_asked_for_each_partition_that_nothing_visible_uses():
         "sdc": None,
         "sdd": True,
     }
+
+
+def crypttab(*lines, **more):
+    return {"files": {"/etc/crypttab": "\n".join(lines), **more.pop("files", {})}, **more}
+
+
+LINKS = {"/dev/disk/by-id/wwn-d": "/dev/sdd"}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("vault /dev/disk/by-id/wwn-d none luks,header=/boot/vault.img", {"sdd"}),
+        ("vault PARTUUID=ABC none header=/boot/vault.img,luks", {"sda2"}),
+        ('vault PARTLABEL="vault" none header=/boot/vault.img', {"sda2"}),
+        ("vault /dev/disk/by-id/wwn-d none luks", set()),
+        ("vault /dev/sdb none luks,header=/boot/vault.img", set()),
+        ("vault /dev/none none luks,header=/boot/vault.img", set()),
+        ("# vault /dev/sdd none luks,header=/boot/vault.img", set()),
+    ],
+)
+def test_data_whose_header_is_elsewhere_are_known_by_crypttab(line, expected):
+    part = replace(TREE.devices["sda2"], partition=TablePartition(2, 0, 1 << 20, "t", "vault", "abc"))
+    tree = read_uses(RecordedHost(crypttab(line, links=LINKS)), TREE.with_devices([part]))
+    found = {name: device.uses for name, device in tree.devices.items() if device.uses}
+    assert set(found) == expected
+    for words in found.values():
+        assert words == ("the data of the LUKS container vault, whose header is /boot/vault.img by /etc/crypttab",)
+
+
+@pytest.mark.parametrize(("uuid", "is_data"), [("CRYPT-LUKS2-0b0fd0e8-vault", True), ("CRYPT-PLAIN-vault", False), ("LVM-x", False)])
+def test_data_whose_header_is_elsewhere_are_known_by_the_kernel(uuid, is_data):
+    parent = replace(TREE.devices["sdd"], read=True)
+    opened = Device("dm-0", "/dev/mapper/vault", "crypt", 1 << 30, parents=("sdd",), row={})
+    host = RecordedHost({"files": {"/sys/class/block/dm-0/dm/uuid": uuid}})
+    found = read_uses(host, Tree({"sdd": parent, "dm-0": opened})).devices["sdd"].uses
+    assert found == (("the data of the open LUKS container /dev/mapper/vault, whose header is elsewhere",) if is_data else ())
+    with_header = replace(parent, filesystem=Filesystem("crypto_LUKS", "u"))
+    assert read_uses(host, Tree({"sdd": with_header, "dm-0": opened})).devices["sdd"].uses == ()

@@ -188,3 +188,18 @@ def test_nothing_is_a_schema_of_nothing():
     assert not any(found.schema.values())
     assert found.notes == ()
     assert plan(new_host(), found.schema).steps == ()
+
+
+def test_data_with_a_detached_header_are_left_out_by_name():
+    host = host_with_table("sda", (1, 1, 100, "one"), (2, 101, 100, "two"))
+    present = host.present()
+    use = "the data of the LUKS container vault, whose header is /boot/vault.img by /etc/crypttab"
+    part = dataclasses.replace(present.tree.devices["sda2"], uses=(use,))
+    present = dataclasses.replace(present, tree=present.tree.with_devices([part]))
+    found = taken(present)
+    assert [note for note in found.notes if use in note and part.dev in note] == list(found.notes) != []
+    assert steps(found, present) == ()
+    bare = new_host().present()
+    disk = dataclasses.replace(bare.tree.devices["sdb"], uses=(use,))
+    (note,) = taken(dataclasses.replace(bare, tree=bare.tree.with_devices([disk]))).notes
+    assert use in note
