@@ -30,7 +30,7 @@ _FEW_COLUMNS = 50
 _KEPT = 0.999
 _MOST_KEPT = 32.0
 _MOST_OF_MD = 150.0
-"""MiB: more than md keeps of a leg, which another demand may have to give up where an array comes to lie beside it."""
+"""MiB: more than md keeps of a leg, which another demand may have to give up for an array on its disk."""
 _COARSE = 4096
 _MOST_SIZES = 24
 _LARGE = 10_000

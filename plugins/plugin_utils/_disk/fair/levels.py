@@ -31,7 +31,7 @@ _SAME = 0.005
 _FINE_STEP = 1.001
 _SAME_FINE = 0.0005
 _MOST_PAID = 10
-"""How many times the part that the poorest gain by a fine step a richer level may lose: a tenth of a percent is not worth most of it."""
+"""How many times the part that the poorest gain by a fine step a richer level may lose: a tenth of a percent is not worth half a disk."""
 _MOST_FINE_STEPS = 40
 _FINE_STEPS_BY_PLACES = 4000
 """A fine step costs with the number of areas times demands."""

@@ -129,7 +129,7 @@ def _by_columns(data: t.Any) -> t.Any:
 
 
 def _as_tree(devices: list[t.Any]) -> list[t.Any]:
-    """Return a list without a tree (`--list`, `--pairs`) as the tree: a disk is in use if what lies on it is, which stands beside it.
+    """Return a list without a tree (`--list`, `--pairs`) as the tree, in which a disk is in use if what lies on it is.
 
     What lies on what is told by PKNAME, by the names of partitions, and else by what a device holds: then on all that hold it.
     """
