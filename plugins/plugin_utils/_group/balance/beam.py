@@ -21,7 +21,7 @@ _DEPTH = 3
 _WIDTH = 20
 """Placements that are gone on from at each depth."""
 _CELLS = 20_000
-"""How many pairs of an instance and a node are looked at, each as often as the group allows; larger groups find no more this way."""
+"""How many pairs of an instance and a node are tried, each as often as the group allows; larger groups find no more this way."""
 _LOOKS = 1 + _WIDTH * (_DEPTH - 1)
 """Looks at all moves that one beam takes."""
 

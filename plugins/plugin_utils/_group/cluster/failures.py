@@ -7,7 +7,7 @@
     failures_of(state, group)        # [(0, 1), (0, 2), ...]: sets of two nodes or more, each of which must not be too much
     location_domains(cluster)        # the prefixes of node tags that Ganeti's location tags name
 
-A group of many nodes has more sets of k than anybody can look at: then only those of its largest nodes count, as many as are looked at.
+A group of many nodes has more sets of k than anybody can check: then only those of its largest nodes count, as many as are checked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .state import ClusterState
 from .tags import read_rules
 
 MOST_FAILURES = 2500
-"""Sets of nodes that are looked at in each group."""
+"""Sets of nodes that are checked in each group."""
 _MOST_STEPS = 200_000
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..._common.files import create_file
+from ..._common.lasting import why_lost
 from ..ledger.database import OutcomeUnknown
 from ..ledger.open import Ledger
 from ..ledger.plain import Plain
@@ -42,9 +43,12 @@ def run_recoverably(ledger: Ledger, arguments: Mapping[str, t.Any], work: Callab
     note = Path(state) / "bareon" / "in_doubt" / hashlib.sha256(text.encode()).hexdigest()
     try:
         result = work(ledger)
-    except OutcomeUnknown:
+    except OutcomeUnknown as error:
         with contextlib.suppress(OSError):
             create_file(note, "")
+        if why := why_lost(note):
+            place = "set XDG_STATE_HOME to a folder on a volume to have that said"
+            raise OutcomeUnknown(f"{error}; but not that it was this task that made it, for {note} {why}: {place}") from None
         raise
     was_noted = note.exists()
     if was_noted:
