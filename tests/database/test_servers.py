@@ -85,11 +85,11 @@ def test_read_only_postgresql(postgresql):
 
 def test_read_only_mariadb(mariadb):
     with open_ledger(mariadb) as ledger:
-        ledger.write(lambda connection: connection.exec_driver_sql("CREATE USER IF NOT EXISTS reader"))
-        ledger.write(lambda connection: connection.exec_driver_sql("GRANT SELECT, CREATE ON ledger.* TO reader"))
+        ledger.write(lambda connection: connection.exec_driver_sql("CREATE USER IF NOT EXISTS onlooker"))
+        ledger.write(lambda connection: connection.exec_driver_sql("GRANT SELECT, CREATE ON ledger.* TO onlooker"))
         ledger.write(lambda connection: connection.exec_driver_sql("SET GLOBAL read_only = ON"))
         try:
-            assert "is read-only" in says(make_url(mariadb).set(username="reader"))
+            assert "is read-only" in says(make_url(mariadb).set(username="onlooker"))
         finally:
             ledger.write(lambda connection: connection.exec_driver_sql("SET GLOBAL read_only = OFF"))
 

@@ -29,6 +29,8 @@ from .._common.lasting import loss_warnings
 _DISK = Table("a disk", [Row("disk_id", Text(filled=True), required=True), Row("size", Whole(0), required=True)], others=True)
 PLAN = Table("a plan", [Row("schema", STATIC, required=True), Row("disks", ListOf(_DISK, "disks"), required=True)], others=True)
 """What is read of a plan that was kept."""
+OTHER_FORM = (KeyError, TypeError, AttributeError, ValueError)
+"""What the reading of data that are no plan ends in, below what PLAN knows."""
 
 _OPTION = "plans_to"
 _ENCODER = json.JSONEncoder()

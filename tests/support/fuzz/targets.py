@@ -32,6 +32,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.prof
 
 from ....plugins.inventory import ledger
 from ....plugins.lookup import usages
+from ....plugins.module_utils._booting import firmware
 from ....plugins.module_utils._data import units
 from ....plugins.module_utils._data.errors import InputError, Mistake, NoSolution, Unavailable
 from ....plugins.module_utils._facts import health, lsblk, mounts, node, select, signatures, stacks, udev
@@ -545,6 +546,7 @@ def hosts() -> Iterator[Target]:
         ),
         ("health of a disk", [json.dumps(says) for says in _SMART], _health_of, ()),
         ("zfs get", ["tank\tcompression\tlz4\n"], zfs.read_properties, ()),
+        ("efibootmgr", [_BOOT_ENTRIES], firmware.read_entries, ()),
     ]
     for name, sound, read, refuses in texts:
         yield Target(name, sound, read, refuses)
@@ -560,6 +562,10 @@ def disks() -> Iterator[Target]:
         yield Target(name, texts, read_text, ())
 
 
+_BOOT_ENTRIES = """BootOrder: 0001,0003
+Boot0001* debian\tHD(1,GPT,11111111-2222-3333-4444-555555555555,0x800,0x100000)/File(\\EFI\\debian\\shimx64.efi)
+Boot0003  UEFI PXEv4\tPciRoot(0x0)/Pci(0x2,0x0)/MAC(525400123456,1)/IPv4(0.0.0.0,0,0){auto_created_boot_option}
+"""
 _SMART: list[dict[str, t.Any]] = [
     {
         **{"smart_status": {"passed": True}, "temperature": {"current": 30}, "rotation_rate": 0},

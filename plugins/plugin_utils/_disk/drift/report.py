@@ -15,13 +15,12 @@ from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.words import listed
 from ..._common.table import table
 from ..known_hardware import FACT
-from ..plan_files import PLAN
+from ..plan_files import OTHER_FORM, PLAN
 from ..schema.hardware import parse_hardware
 from .compare import Plain, compare
 from .findings import ORDER, Finding, State
 
 _MOST_NAMES = 5
-_OTHER_FORM = (KeyError, TypeError, AttributeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def drift(hosts: Iterable[str], plan_of: Callable[[str], t.Any], facts_of: Calla
 def _compared(host: str, plan: t.Any, facts: t.Any, root: str) -> list[Finding]:
     try:
         return compare(plan, facts, root)
-    except _OTHER_FORM:
+    except OTHER_FORM:
         return _read_strictly(host, plan, facts, root)
 
 
@@ -154,6 +153,6 @@ def _read_strictly(host: str, plan: Plain, facts: t.Any, root: str) -> list[Find
     mistakes.check()
     try:
         return compare(plan, facts, root)
-    except _OTHER_FORM as error:
+    except OTHER_FORM as error:
         says = f"cannot be compared with the facts of the host: one of the two is not what disk_plan or disk_facts write ({error})"
         raise InputError([Mistake(f"plans.{host}", says)]) from None

@@ -45,7 +45,7 @@ class Change(t.NamedTuple):
     says: str
 
 
-class _Plan:
+class ComparedPlan:
     """A plan as it is compared: its spaces by id, and how many disks each of them can lose."""
 
     def __init__(self, plan: Mapping[str, t.Any]) -> None:
@@ -62,12 +62,11 @@ class _Plan:
         return self.spaces.get(space.id) or next(same_place, None)
 
 
-def changes(before: Mapping[str, t.Any], after: Mapping[str, t.Any], tolerance: float = 0) -> list[Change]:
+def changes(old: ComparedPlan, new: ComparedPlan, tolerance: float = 0) -> list[Change]:
     """Return all differences between two plans of a host, worst first.
 
     A space that becomes smaller by at most `tolerance` per cent is changed, and not smaller.
     """
-    old, new = _Plan(before), _Plan(after)
     found = [change for space in old.host.spaces for change in _of_space(space, old, new, tolerance)]
     known = {other.id for space in old.host.spaces if (other := new.counterpart(space)) is not None}
     found += [Change(space.id, Kind.CHANGED, f"is new, {format_mib(space.size)}") for space in new.host.spaces if space.id not in known]
@@ -75,7 +74,7 @@ def changes(before: Mapping[str, t.Any], after: Mapping[str, t.Any], tolerance: 
     return sorted(found, key=lambda change: -ORDER.index(change.kind))
 
 
-def _of_space(space: SpacePicture, old: _Plan, new: _Plan, tolerance: float) -> Iterator[Change]:
+def _of_space(space: SpacePicture, old: ComparedPlan, new: ComparedPlan, tolerance: float) -> Iterator[Change]:
     other = new.counterpart(space)
     if other is None:
         mount = f" (mounted at {space.mount})" if space.mount else ""
@@ -114,7 +113,7 @@ def _size(space: SpacePicture, other: SpacePicture, tolerance: float) -> Iterato
         yield Change(space.id, Kind.SMALLER if beyond else Kind.CHANGED, says)
 
 
-def _safety(space: SpacePicture, other: SpacePicture, old: _Plan, new: _Plan) -> Iterator[Change]:
+def _safety(space: SpacePicture, other: SpacePicture, old: ComparedPlan, new: ComparedPlan) -> Iterator[Change]:
     was, becomes = old.redundancy.get(space.id, 0), new.redundancy.get(other.id, 0)
     if was != becomes:
         kind = Kind.LESS_REDUNDANT if becomes < was else Kind.BETTER

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.words import listed
 from ..._common.table import table
-from ..plan_files import PLAN
-from .changes import ORDER, WORSE, Change, Kind, changes
+from ..plan_files import OTHER_FORM, PLAN
+from .changes import ORDER, WORSE, Change, ComparedPlan, Kind, changes
 
 _MOST_NAMES = 5
 
@@ -97,23 +97,33 @@ def plan_diff(
     found: dict[str, tuple[Change, ...]] = {}
     for host in wanted:
         old, new = (_read(name, host, read, mistakes) for name, read in (("before", before[1]), ("after", after[1])))
+        if mistakes:
+            continue
         if old is not None and new is None:
             found[host] = (Change("", Kind.NO_PLAN, "there is no plan any more"),)
         elif old is None and new is not None:
             found[host] = (Change("", Kind.CHANGED, "there was no plan before"),)
-        elif old is not None and new is not None and not mistakes:
+        elif old is not None and new is not None:
             found[host] = tuple(changes(old, new, tolerance))
     mistakes.check()
     return PlanDiff(found, tuple(host for host in known if host not in set(wanted)))
 
 
-def _read(name: str, host: str, read: Callable[[str], t.Any], mistakes: Mistakes) -> Mapping[str, t.Any] | None:
+def _read(name: str, host: str, read: Callable[[str], t.Any], mistakes: Mistakes) -> ComparedPlan | None:
     """Return the plan of a host, None where there is none or where it has mistakes, which are added."""
     try:
         plan = read(host)
     except InputError as error:
         mistakes.extend(error.mistakes)
         return None
-    if plan is not None:
-        PLAN.read_nested(plan, f"{name}.{host}", mistakes)
-    return t.cast("Mapping[str, t.Any] | None", plan)
+    if plan is None:
+        return None
+    wrong = len(mistakes)
+    PLAN.read_nested(plan, f"{name}.{host}", mistakes)
+    if len(mistakes) > wrong:
+        return None
+    try:
+        return ComparedPlan(plan)
+    except OTHER_FORM as error:
+        mistakes.add(f"{name}.{host}", f"is not what disk_plan writes ({error})")
+        return None

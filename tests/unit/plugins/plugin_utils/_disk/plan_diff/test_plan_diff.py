@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import layout_of
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_diff.changes import WORSE, Kind, changes
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_diff.changes import WORSE, Change, ComparedPlan, Kind, changes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_diff.redundancy import redundancy_of_spaces
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_diff.report import plan_diff
 from ansible_collections.bareon.allocator.tests.support.disk.planned import hardware, make_plan, profile_plan, profiles
@@ -51,6 +51,10 @@ def planned(**changed: Plain | None) -> Plain:
     return make_plan([entry for entry in schema if entry["id"] not in dropped], HARDWARE)
 
 
+def compared(before: Plain, after: Plain, tolerance: float = 0) -> list[Change]:
+    return changes(ComparedPlan(before), ComparedPlan(after), tolerance)
+
+
 BEFORE = planned()
 
 
@@ -74,31 +78,31 @@ BEFORE = planned()
     ],
 )
 def test_a_change_of_the_schema_is_found_in_its_place(changed: dict[str, Plain | None], place: str, kind: Kind) -> None:
-    assert (place, kind) in {(change.place, change.kind) for change in changes(BEFORE, planned(**changed))}
+    assert (place, kind) in {(change.place, change.kind) for change in compared(BEFORE, planned(**changed))}
 
 
 def test_a_new_id_at_the_same_mount_point_is_no_loss() -> None:
     schema = [{"id": "data", "type": "partition", "size": 2048, "mount": "/srv"}]
     renamed = [{**schema[0], "id": "srv"}]
-    found = changes(make_plan(schema, HARDWARE), make_plan(renamed, HARDWARE))
+    found = compared(make_plan(schema, HARDWARE), make_plan(renamed, HARDWARE))
     assert [(change.place, change.kind) for change in found] == [("data", Kind.CHANGED)]
 
 
 def test_the_worst_comes_first() -> None:
-    found = [change.kind for change in changes(BEFORE, planned(home=None, data={"encrypt": False}, root={"size": 5000}))]
+    found = [change.kind for change in compared(BEFORE, planned(home=None, data={"encrypt": False}, root={"size": 5000}))]
     assert found[:2] == [Kind.SPACE_LOST, Kind.UNENCRYPTED]
     assert found.index(Kind.BETTER) > 1
 
 
 @pytest.mark.parametrize(("tolerance", "kind"), [(2, Kind.SMALLER), (3, Kind.CHANGED)])
 def test_a_little_less_is_tolerated_where_that_is_asked_for(tolerance: float, kind: Kind) -> None:
-    (change,) = (change for change in changes(BEFORE, planned(home={"size": 4000}), tolerance) if change.place == "home")
+    (change,) = (change for change in compared(BEFORE, planned(home={"size": 4000}), tolerance) if change.place == "home")
     assert change.kind is kind
 
 
 @pytest.mark.parametrize("profile", profiles())
 def test_a_plan_is_no_worse_than_itself(profile: str) -> None:
-    assert changes(profile_plan(profile), copy.deepcopy(profile_plan(profile))) == []
+    assert compared(profile_plan(profile), copy.deepcopy(profile_plan(profile))) == []
 
 
 def test_how_many_disks_each_space_can_lose() -> None:
@@ -159,3 +163,10 @@ def test_what_is_no_plan_is_named_for_all_hosts_at_once() -> None:
     with pytest.raises(InputError) as raised:
         plan_diff(fleet(a={"disks": 3, "schema": {}}, b=[1]), fleet(a=BEFORE, b={"schema": {}}), None, 0)
     assert [mistake.place for mistake in raised.value.mistakes] == ["before.a.disks", "before.b", "after.b.disks"]
+
+
+def test_what_is_no_plan_below_its_known_parts_is_a_mistake_of_that_plan() -> None:
+    wrong = planned() | {"left_out_disks": ["sdc"]}
+    with pytest.raises(InputError) as raised:
+        plan_diff((["web1"], lambda _host: BEFORE), (["web1"], lambda _host: wrong), None, 0)
+    assert [mistake.place for mistake in raised.value.mistakes] == ["after.web1"]
