@@ -21,11 +21,19 @@ from .stored import Holding, StoredInventory
 Key = tuple[int, str]
 """A provider's number and a class."""
 
+# SQLite takes the tables of a CROSS JOIN in this order. It would read all allocations, for their index is in the order of the groups.
 _AMOUNTS = (
-    "SELECT a.provider_id, a.resource_class, SUM(a.used) FROM consumers c JOIN allocations a ON a.consumer_id = c.id "
-    "WHERE c.expires_at <= {now} GROUP BY a.provider_id, a.resource_class"
+    "SELECT a.provider_id, a.resource_class, SUM(a.used) FROM consumers c CROSS JOIN allocations a "
+    "WHERE a.consumer_id = c.id AND c.expires_at <= {now} GROUP BY a.provider_id, a.resource_class"
 )
-_HOLDERS = "SELECT DISTINCT c.uuid, c.expires_at FROM consumers c JOIN allocations a ON a.consumer_id = c.id WHERE c.expires_at <= {now}"
+_HOLDERS = (
+    "SELECT c.uuid, c.expires_at FROM consumers c "
+    "WHERE c.expires_at <= {now} AND EXISTS (SELECT 1 FROM allocations a WHERE a.consumer_id = c.id)"
+)
+_HOLDERS_OF = (
+    "SELECT DISTINCT c.uuid, c.expires_at FROM consumers c JOIN allocations a ON a.consumer_id = c.id "
+    "WHERE c.expires_at <= {now} AND a.provider_id IN ({numbers})"
+)
 
 
 def expired_amounts(connection: sa.Connection, now: int) -> dict[Key, int]:
@@ -35,9 +43,11 @@ def expired_amounts(connection: sa.Connection, now: int) -> dict[Key, int]:
 
 def read_expired(connection: sa.Connection, now: int, numbers: Iterable[int] | None = None) -> list[Holding]:
     """Return the expired consumers, or those that have something of some providers, the first expired first."""
-    text = _HOLDERS.format(now=now)
-    parts = [""] if numbers is None else [f" AND a.provider_id IN ({', '.join(map(str, part))})" for part in batches(numbers)]
-    found = {uuid: expires for part in parts for uuid, expires in select_rows(connection, text + part)}
+    if numbers is None:
+        texts = [_HOLDERS.format(now=now)]
+    else:
+        texts = [_HOLDERS_OF.format(now=now, numbers=", ".join(map(str, part))) for part in batches(numbers)]
+    found = {uuid: expires for text in texts for uuid, expires in select_rows(connection, text)}
     holdings = read_holdings(connection, found)
     return [holdings[uuid] for uuid in sorted(found, key=lambda uuid: (found[uuid], uuid)) if holdings[uuid].is_expired]
 
