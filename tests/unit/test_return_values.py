@@ -22,7 +22,7 @@ NAMES = [f"{path.parent.name}/{path.stem}" for path in PATHS]
 
 def documentation(path: Path, name: str) -> t.Any:
     """Return a block of documentation of a plugin as data."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name:
             return yaml.safe_load(ast.literal_eval(node.value))
     return None
@@ -54,4 +54,7 @@ def test_samples_have_the_type_that_is_documented(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
 def test_plugins_name_those_that_belong_to_them(path: Path) -> None:
-    assert documentation(path, "DOCUMENTATION").get("seealso")
+    own = documentation(path, "DOCUMENTATION")
+    names = [name.removeprefix("bareon.allocator.").split(".")[0] for name in own.get("extends_documentation_fragment", ())]
+    fragments = [documentation(ROOT / "plugins" / "doc_fragments" / f"{name}.py", "DOCUMENTATION") or {} for name in names]
+    assert any(described.get("seealso") for described in (own, *fragments))

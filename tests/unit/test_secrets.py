@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
 # Options that hold a secret, and suboptions that do; whatever else is called so is listed below.
 SECRETS = {"luks_key", "luks_old_key", "tpm2_pin", "database", "password", "token_secret", "recovery_keys", "earlier_keys"}
-NO_SECRETS = {"luks_key_files", "key_file", "key_files", "token_id"}
+NO_SECRETS = {"luks_key_files", "key_file", "key_files", "token_id", "recovery_key_stage"}
 MAY_BE = {"password", "passwd", "passphrase", "secret", "token", "key", "keys", "pin", "credentials"}
 Task = dict[str, t.Any]
 

@@ -74,7 +74,7 @@ def test_what_is_no_recovery_key_is_no_key(machine, capsys):
 
 def test_check_mode_changes_nothing(machine, capsys):
     code, result = run(capsys, {"method": "recovery"}, luks_key=OLD, _ansible_check_mode=True)
-    assert (code, result["changed"], result["recovery_needed"]) == (0, True, [])
+    assert (code, result["changed"], result["recovery_needed"]) == (0, True, ["data"])
     assert machine.headers["/dev/sda1"].slots == {0: OLD.encode()}
 
 
