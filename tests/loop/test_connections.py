@@ -87,7 +87,7 @@ class Server:
 class Controller:
     """Runs of the playbook from this machine on the one of the server."""
 
-    def __init__(self, folder: Path, server: Server, wanted: dict[str, t.Any], play: t.Any = PLAY) -> None:
+    def __init__(self, folder: Path, server: Server, wanted: dict[str, t.Any], play: t.Any = None) -> None:
         self._folder = folder
         host = {
             "ansible_host": "127.0.0.1",
@@ -98,7 +98,7 @@ class Controller:
             "ansible_python_interpreter": sys.executable,
             "wanted": wanted,
         }
-        (folder / "play.yml").write_text(json.dumps(play), encoding="utf-8")
+        (folder / "play.yml").write_text(json.dumps(play or PLAY), encoding="utf-8")
         (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"host": host}}}), encoding="utf-8")
 
     def start(self) -> subprocess.Popen[str]:

@@ -292,7 +292,8 @@ def _steps(place: str, esps: Mapping[str, str], system: System) -> Iterator[Boot
     if "rpm" in hooks_of(system):
         command = ("sh", "-c", 'mkdir -p "${2%/*}"; ln -sf "$1" "$2"', "sh", f"{_UNIT}.path", _WANTS)
         yield BootStep("enable the unit that watches the packages of rpm", command)
-    yield BootStep("copy the EFI system partition to the others", (SCRIPT, "--all"), next(iter(esps)))
+    first, *_others = esps
+    yield BootStep("copy the EFI system partition to the others", (SCRIPT, "--all"), first)
 
 
 def hooks_of(system: System) -> Sequence[str]:
