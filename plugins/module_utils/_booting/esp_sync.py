@@ -154,7 +154,7 @@ is_alike() {
 }
 remember() { sync "$2" && mv -fT -- "$2" "$state/$1" && sync "$state"; }
 
-# Compare what is on the medium, not what is in memory: the file system is mounted anew. A cut may have left two names for one file.
+# Compare what is on the medium, not what is in memory: the file system is mounted again. A cut may have left two names for one file.
 copy() {
     findmnt --source "$device" >/dev/null || ! command -v fsck.vfat >/dev/null || fsck.vfat -a "$device" >/dev/null
     mount -t vfat -o rw,nosuid,nodev,noexec,umask=0077 -- "$device" "$at" || { say err "cannot mount $device"; return 1; }
