@@ -20,7 +20,7 @@ from ..plugin_utils._common.files import PUBLIC_FILE, replace_file, text_before
 from ..plugin_utils._common.plain import is_literal, plain_input
 from ..plugin_utils._common.release import collection_version, date_of_now
 from ..plugin_utils._common.variables import refuse_unknown
-from ..plugin_utils._disk.fleet_report import Member, described_sources, planned_fleet, report_counts
+from ..plugin_utils._disk.fleet_report import Member, Source, described_sources, planned_fleet, report_counts
 from ..plugin_utils._disk.known_hardware import FACT, WRITTEN, known_hardware
 from ..plugin_utils._disk.render.html import fleet_page
 from ..plugin_utils._disk.schema.eligible import EligibleKind
@@ -29,6 +29,7 @@ from ..plugin_utils._disk.warm_up import warm_up
 
 PROFILE = "bareon_profile"
 _UNREAD = "its hardware could not be read"
+_NOT_ASKED = "it was not asked in this run, and facts of an earlier run are not planned"
 _DATE = re.compile(r"<dt>date</dt><dd>([0-9-]{10})</dd>")
 
 warm_up(PROFILES)
@@ -71,6 +72,7 @@ class ActionModule(PlanningAction):
         if host not in hostvars:
             raise InputError([Mistake("hosts", f"{host} is not in the inventory")])
         variables = hostvars.raw_get(host)
+        answer = variables.get(arguments["registered"] or "")
         try:
             hardware = known_hardware(variables, self._templar.template)
             refuse_unknown({"hostvars": hostvars, "inventory_hostname": host}, variables)
@@ -78,13 +80,10 @@ class ActionModule(PlanningAction):
             profile = str(plain_input(profile if is_literal(profile) else self._templar.template(profile), PROFILE))
         except InputError as error:
             return Member(host, failure=str(error))
-        if hardware is None:
-            answer = variables.get(arguments["registered"] or "")
-            said = answer.get("msg") if isinstance(answer, Mapping) else None
-            if isinstance(answer, Mapping) and answer.get("failed") is True:
-                return Member(host, failure=str(said))
-            return Member(host, unread=str(said or _UNREAD))
-        return Member(host, hardware=plain_input(hardware, f"{host}.{FACT}"), profile=profile, written=variables.get(WRITTEN) is not None)
+        source = Source.WRITTEN if variables.get(WRITTEN) is not None else _source_of_facts(answer, arguments["registered"])
+        if hardware is None or source is None:
+            return _without_hardware(host, answer, has_facts=hardware is not None)
+        return Member(host, hardware=plain_input(hardware, f"{host}.{FACT}"), profile=profile, source=source)
 
     def _profiles(self, members: list[Member]) -> dict[str, Mapping[str, t.Any]]:
         """Return the profiles of the hosts by name. Raises InputError for one that there is not."""
@@ -108,3 +107,21 @@ class ActionModule(PlanningAction):
             raise InputError([Mistake("dest", f"{path} cannot be written: {error.strerror}")]) from error
         diff = {"before": before or "", "after": after, "before_header": str(path), "after_header": str(path)}
         return before != after, {"diff": diff} if self._task.diff and before != after else {}
+
+
+def _source_of_facts(answer: t.Any, registered: str | None) -> Source | None:
+    """Return from where the facts of a host are, by its answer to the task that asked for them; None: only a cache has any."""
+    if registered is None or (isinstance(answer, Mapping) and answer.get("skipped") is True):
+        return Source.BEFORE
+    if not isinstance(answer, Mapping) or answer.get("unreachable") is True or answer.get("failed") is True:
+        return None
+    return Source.NOW
+
+
+def _without_hardware(host: str, answer: t.Any, *, has_facts: bool) -> Member:
+    """Return a host whose hardware is not known, with the reason; facts of an earlier run may be from before its disks were changed."""
+    answer = answer if isinstance(answer, Mapping) else {}
+    said = str(answer.get("msg") or (_NOT_ASKED if has_facts and not answer else _UNREAD))
+    if answer.get("failed") is True:
+        return Member(host, failure=said)
+    return Member(host, unread=f"unreachable: {said}" if answer.get("unreachable") is True else said)

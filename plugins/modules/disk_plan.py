@@ -500,7 +500,7 @@ options:
   hosts:
     description:
       - Plans all these hosts of the inventory in one task, from their known hardware (see O(hardware)). Nothing is gathered,
-        and equal problems are solved once.
+        and equal problems are solved once. If Ansible caches facts, those of a host that did not answer in this run are of an earlier one.
       - A host without a plan makes the task fail, but the others still get their plans.
       - Cannot be used together with O(hardware).
     type: list

@@ -55,6 +55,9 @@ options:
     description:
       - The variable that a task with M(bareon.allocator.disk_facts) has registered on each host. The page shows its C(msg), which is why
         the hardware of a host could not be read. If it has C(failed), the host was asked, and its answer is refused.
+      - A host that was unreachable, failed or was not asked has no plan, even if a cache has facts of an earlier run. Its variable
+        C(bareon_known_hardware) counts nevertheless.
+      - Where the task was skipped, or without this option, gathered facts are planned whatever their age, and the page says so.
     type: str
 seealso:
   - module: bareon.allocator.disk_plan

@@ -107,12 +107,18 @@ def test_plan_takes_a_folder_of_its_own(tmp_path):
     assert [file.name for file in (tmp_path / "elsewhere" / "drawings").iterdir()] == ["nuc.svg"]
 
 
+def cache_old_facts(cache, host):
+    """Write facts as the cache plugin jsonfile does, into the files that releases of Ansible read."""
+    facts = {"bareon_hardware": {"ram": 4096, "disks": [{"id": "of-last-year", "size": 100000, "type": "ssd"}]}}
+    (cache / host).write_text(json.dumps(facts), encoding="utf-8")
+    (cache / f"s1_{host}").write_text(json.dumps({"__payload__": json.dumps(facts)}), encoding="utf-8")
+
+
 def test_hardware_of_a_run_before_is_never_planned(tmp_path):
     """A cache of facts has disks that the host no longer has."""
     cache = tmp_path / "cache"
     cache.mkdir()
-    old = {"ram": 4096, "disks": [{"id": "of-last-year", "size": 100000, "type": "ssd"}]}
-    (cache / "here").write_text(json.dumps({"bareon_hardware": old}), encoding="utf-8")
+    cache_old_facts(cache, "here")
     inventory = tmp_path / "hosts.yml"
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     inventory.write_text(json.dumps({"all": {"hosts": {"here": local}}}), encoding="utf-8")
@@ -121,6 +127,23 @@ def test_hardware_of_a_run_before_is_never_planned(tmp_path):
     assert "of-last-year" not in (tmp_path / "layouts.html").read_text(encoding="utf-8")
     assert "Read what disks there are" in text
     assert "INJECT_FACTS_AS_VARS" not in text
+
+
+def test_report_does_not_plan_a_host_that_cannot_be_reached_from_a_cache_of_facts(tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache_old_facts(cache, "dead")
+    inventory = tmp_path / "hosts.yml"
+    dead = {"ansible_host": "192.0.2.1", "ansible_port": 9, "ansible_ssh_extra_args": "-o ConnectTimeout=1"}
+    known = {"bareon_known_hardware": {"ram": 4096, "disks": [{"id": "written", "size": 200000, "type": "ssd"}]}}
+    inventory.write_text(json.dumps({"all": {"hosts": {"dead": dead, "written": known}}}), encoding="utf-8")
+    settings = {"ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(cache)}
+    text = play("report", tmp_path, inventory=inventory, settings=settings)
+    page = (tmp_path / "layouts.html").read_text(encoding="utf-8")
+    assert "shows 2 hosts (0 without a plan, 1 not reached)" in " ".join(text.split())
+    assert "of-last-year" not in page
+    assert "unreachable" in page
+    assert page.count('<details class="shape"') == 1
 
 
 def test_overrides_change_the_profile(tmp_path):

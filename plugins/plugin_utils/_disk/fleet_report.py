@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import enum
 import typing as t
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,12 +21,19 @@ from .schema.profiles import merge, parse_idle
 Plain = Mapping[str, t.Any]
 
 
+class Source(enum.StrEnum):
+    """From where the hardware of a host is known."""
+
+    WRITTEN = "bareon_known_hardware"
+    NOW = "disk_facts of this run"
+    BEFORE = "facts that may be of an earlier run"
+
+
 @dataclass(frozen=True)
 class Member:
     """A host: its hardware and the name of its profile, or why it has none.
 
-    `unread` is said of a host whose hardware is not known, `failure` of one whose variables cannot be used. `written` says that a variable
-    has the hardware, and not the host's answer.
+    `unread` is said of a host whose hardware is not known, `failure` of one whose variables cannot be used.
     """
 
     name: str
@@ -32,14 +41,13 @@ class Member:
     profile: str = ""
     unread: str | None = None
     failure: str | None = None
-    written: bool = False
+    source: Source = Source.NOW
 
 
 def described_sources(members: Sequence[Member]) -> str:
     """Return in words where the hardware of hosts comes from."""
-    known = [member.written for member in members if member.hardware is not None]
-    counts = {"from bareon_known_hardware": sum(known), "from disk_facts of this run": len(known) - sum(known)}
-    words = [f"{'1 host' if count == 1 else f'{count} hosts'} {source}" for source, count in counts.items() if count]
+    counts = Counter(member.source for member in members if member.hardware is not None)
+    words = [f"{'1 host' if counts[source] == 1 else f'{counts[source]} hosts'} from {source}" for source in Source if counts[source]]
     return ", ".join(words) or "none"
 
 

@@ -74,9 +74,9 @@ def test_each_host_is_planned_by_the_profile_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_page_can_be_filed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gathered = {"ansible_facts": {"bareon_hardware": HARDWARE}}
+    gathered = {"ansible_facts": {"bareon_hardware": HARDWARE}, "bareon_read": {"changed": False}}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1769860800")
-    _result, page = report(tmp_path, {"a": written(), "b": gathered})
+    _result, page = report(tmp_path, {"a": written(), "b": gathered}, registered="bareon_read")
     said = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
     assert said["date"] == "2026-01-31"
     assert said["profiles"] == "general"
@@ -84,7 +84,7 @@ def test_the_page_can_be_filed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert said["hardware"] == "1 host from bareon_known_hardware, 1 host from disk_facts of this run"
     # The next day the same page stays, with its date; another page is of its day.
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1769947200")
-    again, after = report(tmp_path, {"a": written(), "b": gathered})
+    again, after = report(tmp_path, {"a": written(), "b": gathered}, registered="bareon_read")
     assert (again["changed"], after) == (False, page)
     other, after = report(tmp_path, {"a": written()})
     assert other["changed"]
@@ -113,6 +113,41 @@ def test_hosts_that_could_not_be_read_are_shown_with_the_reason(tmp_path: Path) 
     result, page = report(tmp_path, hosts, registered="bareon_read")
     assert counts(result) == (3, 0, 2)
     assert "no route to host" in page
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "reason"),
+    [
+        pytest.param({"unreachable": True, "msg": "no route to host"}, (2, 0, 1), "no route to host", id="unreachable"),
+        pytest.param({"failed": True, "msg": "no lsblk here"}, (2, 1, 0), "no lsblk here", id="failed"),
+        pytest.param(None, (2, 0, 1), "not asked", id="not asked"),
+    ],
+)
+@pytest.mark.parametrize("place", ["facts", "variables"])
+def test_facts_of_an_earlier_run_are_not_planned(
+    tmp_path: Path, answer: t.Any, expected: tuple[int, int, int], reason: str, place: str
+) -> None:
+    old = {"ansible_facts": {"bareon_hardware": HARDWARE}} if place == "facts" else {"bareon_hardware": HARDWARE}
+    hosts = {"dead": old | ({} if answer is None else {"bareon_read": answer}), "there": written()}
+    result, page = report(tmp_path, hosts, registered="bareon_read")
+    assert counts(result) == expected
+    assert reason in page
+    assert page.count('<details class="shape"') == 1
+    assert "<dt>hardware</dt><dd>1 host from bareon_known_hardware</dd>" in page
+
+
+def test_hardware_that_is_written_down_is_planned_whether_the_host_answers_or_not(tmp_path: Path) -> None:
+    hosts = {"dead": written(bareon_read={"unreachable": True, "msg": "no route to host"})}
+    result, _page = report(tmp_path, hosts, registered="bareon_read")
+    assert counts(result) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"registered": "bareon_read"}], ids=["nobody says who was asked", "left out by a condition"])
+def test_facts_of_which_nobody_says_when_they_were_read_are_not_said_to_be_of_this_run(tmp_path: Path, options: dict[str, str]) -> None:
+    hosts = {"a": {"ansible_facts": {"bareon_hardware": HARDWARE}, "bareon_read": {"skipped": True}}}
+    result, page = report(tmp_path, hosts, **options)
+    assert counts(result) == (1, 0, 0)
+    assert "<dt>hardware</dt><dd>1 host from facts that may be of an earlier run</dd>" in page
 
 
 def test_a_host_whose_answer_is_refused_has_no_plan_and_was_asked(tmp_path: Path) -> None:
