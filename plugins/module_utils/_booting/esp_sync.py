@@ -19,7 +19,7 @@ from .system import System, has
 SCRIPT = "/etc/bareon/esp-sync"
 SETTINGS = "/etc/bareon/esps"
 
-_TEXT = r"""#!/bin/sh
+TEXT = r"""#!/bin/sh
 # Copies the mounted EFI system partition to the others of the layout. The module disk_boot writes this file and /etc/bareon/esps.
 #
 # Hooks of package tools call it without arguments: it compares only what has changed since the last copy. `--all` compares everything,
@@ -87,27 +87,40 @@ find_device() {
 # The forms of serial numbers and WWNs in which all tools' are alike.
 comparable() {
     tr '[:upper:]' '[:lower:]' | sed -E 's/^[[:space:]]+|[[:space:]]+$//g; p; s/^(wwn-|nvme-)?(naa\.|eui\.|nguid\.|uuid\.|0x)//; s/-//g' \
-        | grep .
+        | grep -a .
 }
-# Doubt protects: an entry counts with and without a comment, a tag and quotes.
-entries() {
-    grep -v '^[[:space:]]*#' "$protected" | sed -E 'p; s/[[:space:]]+#.*$//; p; s/^[A-Za-z]+=//' \
-        | sed -E "p; s/^[[:space:]]*[\"'](.*)[\"'][[:space:]]*\$/\\1/"
+unquoted() { sed -E "p; s/^[^!-~]*[\"'](.*)[\"'][^!-~]*\$/\\1/"; }
+# Doubt protects: an entry counts with and without a comment, a tag and quotes. What is no ASCII ends a line, or may be a space, or a letter
+# with an accent, which has several forms that may begin with an ASCII letter: anything counts for it, but it never names what is all ASCII.
+patterns() {
+    sed -E 's/\xe2\x80[\xa8\xa9]|\xc2\x85/\n/g; p; s/[^ -~\t]+/\n/g' "$1" | sed -E '/^[[:space:]]*#/d; p; s/[^!-~]#.*$//' | unquoted \
+        | sed -E 'p; s/^[^!-~]*[A-Za-z]+=//' | unquoted | comparable | sort -u \
+        | sed -E 's/[][(){}.*+?^$|\\]/\\&/g; s/[a-z]?[^ -~\t]+/.*/g; s/^(\.\*| )+$/.*([^ -~]|\\\\x[0-9a-f]{2}).*/'
 }
+# All that names the disks below a partition: of each of their devices its nodes, links, numbers and labels.
 names() {
-    disk=$(lsblk -ndo PKNAME "$1" | head -n 1)
-    nodes=$(lsblk -lno NAME "/dev/${disk:-none}")
-    printf '%s\n' "$nodes"
-    printf '%s\n' "$nodes" | sed 's,^,/dev/,'
-    for column in SERIAL WWN LABEL UUID PARTLABEL PARTUUID; do lsblk -lno "$column" "/dev/$disk"; done
-    for link in /dev/disk/by-*/*; do
-        printf '%s\n' "$nodes" | grep -qxF -- "$(basename "$(readlink -f "$link")")" && printf '%s\n' "$link" "${link##*/}"
+    for below in $(lsblk -slno KNAME "$1" 2>/dev/null); do lsblk -lno KNAME "/dev/$below"; done | sort -u >"$work/nodes"
+    [ -s "$work/nodes" ] || return 1
+    cat "$work/nodes"
+    sed 's,^,/dev/,' "$work/nodes" | tee "$work/paths"
+    set -- $(cat "$work/paths")
+    for column in SERIAL WWN LABEL UUID PARTLABEL PARTUUID; do lsblk -dno "$column" "$@" || return 1; done
+    # lsblk knows what udev has found, which is not running everywhere.
+    for node; do blkid -p -o value -s LABEL -s UUID -s PART_ENTRY_NAME -s PART_ENTRY_UUID "$node"; done
+    for link in /dev/disk/by-*/* /dev/mapper/* /dev/md/*; do
+        ! grep -qxF -- "$(readlink -f "$link")" "$work/paths" || printf '%s\n' "$link" "${link##*/}"
     done
 }
+# A list that cannot be read is not an empty one.
 is_protected() {
-    [ -e "$protected" ] || return 1
-    entries | comparable >"$work/protected"
-    names "$1" | comparable | grep -qxF -f "$work/protected"
+    [ -e "$protected" ] || [ -L "$protected" ] || return 1
+    [ -f "$protected" ] && tr '\r' '\n' <"$protected" >"$work/list" \
+        && tr -d '\000-\010\013-\037\177' <"$work/list" | cmp -s - "$work/list" \
+        || { why="$protected cannot be read as text"; return 0; }
+    patterns "$work/list" >"$work/patterns"
+    names "$1" >"$work/names" || { why="lsblk does not tell on which disk it is, and $protected may name that"; return 0; }
+    why="$protected names its disk"
+    comparable <"$work/names" | grep -aqxE -f "$work/patterns"
 }
 
 # The old file stays open, so that its clusters are free only when the directory on the medium no longer names them. That is written with
@@ -185,7 +198,7 @@ once() {
         rm -f "$state/$uuid.done"
         find_device "$uuid" || { failed=1; continue; }
         if is_protected "$device"; then
-            say warning "$device is on a disk that $protected names: nothing is written to it"
+            say warning "$device: $why, so nothing is written to it"
             continue
         fi
         if copy; then
@@ -285,7 +298,7 @@ def _steps(place: str, esps: Mapping[str, str], system: System) -> Iterator[Boot
     partitions = "\n".join(f"partition {uuid}" for uuid in esps.values())
     says = f"# What {SCRIPT} keeps alike: where one EFI system partition is mounted, and the PARTUUIDs of all."
     yield write_step("name the EFI system partitions that are kept alike", SETTINGS, f"{says}\nplace {place}\n{partitions}")
-    yield write_step("write what copies one EFI system partition to the others", SCRIPT, _TEXT.rstrip("\n"), "755")
+    yield write_step("write what copies one EFI system partition to the others", SCRIPT, TEXT.rstrip("\n"), "755")
     for name in hooks_of(system):
         for file, (text, mode) in HOOKS[name][1].items():
             yield write_step(f"have {name} copy the EFI system partition ({file})", file, text, mode)

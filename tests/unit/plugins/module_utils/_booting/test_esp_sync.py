@@ -29,7 +29,7 @@ flock() {{ :; }}
 logger() {{ :; }}
 command() {{ return 1; }}
 sync() {{ :; }}
-lsblk() {{ case "$*" in *PKNAME*) echo disk ;; *SERIAL*) echo "SN 42" ;; esac; }}
+lsblk() {{ case "$*" in *KNAME*) echo disk ;; *SERIAL*) echo "SN 42" ;; esac; }}
 """
 
 
