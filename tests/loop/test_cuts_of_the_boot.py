@@ -94,11 +94,12 @@ def note_script(root: Path) -> str:
     """The shell text by which the role notes that an image is unpacked, as it stands in its tasks."""
     tasks = yaml.safe_load((ROLE / "tasks/unpack_image.yml").read_text(encoding="utf-8"))
     given = [task.get("bareon.allocator.host_answer", {}).get("arguments", {}) for task in tasks]
-    (text,) = [arguments["cmd"] for arguments in given if "cmd" in arguments]
+    (text,) = [arguments["cmd"] for arguments in given if "cmd" in arguments and "removes" in arguments]
     values = {
         "root": str(root),
         "__disk_layout_unpacked_into": str(root),
         "__disk_layout_unpacked": str(root / NOTE),
+        "__disk_layout_unpacking": str(root / ".bareon-unpacking"),
         "image": "system.tar",
     }
     return re.sub(r"\{\{ (?:__disk_layout_option\.)?(\w+)[^}]*\}\}", lambda match: values[match[1]], t.cast("str", text))
@@ -108,7 +109,7 @@ def unpacking(image: Path, root: Path) -> list[str]:
     """The command by which the role unpacks an image, as it stands in its tasks."""
     tasks = yaml.safe_load((ROLE / "tasks/unpack_image.yml").read_text(encoding="utf-8"))
     given = [task.get("bareon.allocator.host_answer", {}).get("arguments", {}) for task in tasks]
-    (words,) = [arguments["argv"] for arguments in given if "argv" in arguments]
+    (words,) = [arguments["argv"] for arguments in given if "tar" in arguments.get("argv", [])]
     replaced = {"--file=": str(image), "--directory=": str(root)}
     named = [(next((key for key in replaced if word.startswith(key)), ""), word) for word in words]
     return [f"{key}{replaced[key]}" if key else word for key, word in named]
@@ -146,6 +147,7 @@ def test_an_image_is_noted_as_unpacked_when_all_of_it_is_on_the_disk(disk: CutDi
         copy = f'cp --sparse=always {disk.image} "{tmp_path}/cut.$(ls {tmp_path} | grep -c "^cut")"'
         (tools / name).write_text(f'#!/bin/sh\n{copy}\n{shutil.which(name)} "$@"\n{copy}\n', encoding="utf-8")
         (tools / name).chmod(0o755)
+    (disk.root / ".bareon-unpacking").touch()
     run("tar", "--extract", f"--file={tmp_path}/system.tar", f"--directory={disk.root}")
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", note_script(disk.root)], env=environment, check=True, capture_output=True)
@@ -154,6 +156,7 @@ def test_an_image_is_noted_as_unpacked_when_all_of_it_is_on_the_disk(disk: CutDi
     noted = [found for found in cuts if NOTE in found]
     assert len(cuts) >= 13
     assert noted
+    assert ".bareon-unpacking" not in cuts[-1]
     for found in noted:
         assert found[NOTE] == hashlib.blake2b(b"system.tar\n").hexdigest()
         assert {path: digest for path, digest in found.items() if path in wanted} == wanted

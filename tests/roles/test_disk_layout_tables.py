@@ -229,6 +229,27 @@ def test_the_note_that_an_image_brings_says_nothing_of_this_system(target: Path,
     assert note.read_text(encoding="utf-8") == "image.tar\n"
 
 
+@pytest.mark.parametrize("folder", [".//var/lib/bareon.allocator", "var/./lib//bareon.allocator"])
+def test_an_image_that_was_unpacked_in_part_is_unpacked_again_whatever_note_it_brings(target: Path, tmp_path: Path, folder: str) -> None:
+    image = packed(tmp_path, (f"{folder}/unpacked", ""), ("etc/of_the_image", ""))
+    whole = image.read_bytes()
+    # The second header has a length, but no contents follow.
+    member = tarfile.TarInfo("etc/cut")
+    member.size = 5000
+    image.write_bytes(whole[:512] + member.tobuf())
+    assert unpacked(target, image) != 0
+    assert (target / "var/lib/bareon.allocator/unpacked").exists()
+    assert not (target / "etc/of_the_image").exists()
+    image.write_bytes(whole)
+    assert unpacked(target, image) == 0
+    assert (target / "etc/of_the_image").exists()
+    assert (target / "var/lib/bareon.allocator/unpacked").read_text(encoding="utf-8") == "image.tar\n"
+    assert not (target / ".bareon-unpacking").exists()
+    (target / "etc/of_the_image").unlink()
+    assert unpacked(target, image) == 0
+    assert not (target / "etc/of_the_image").exists()
+
+
 @pytest.mark.parametrize("link", ["var", "var/lib", "var/lib/bareon.allocator", "var/lib/bareon.allocator/unpacked.new"])
 def test_the_note_leads_to_no_place_of_the_running_system(target: Path, tmp_path: Path, link: str) -> None:
     mine = tmp_path / "of_the_running_system"
