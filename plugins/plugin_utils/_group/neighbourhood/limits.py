@@ -98,13 +98,16 @@ class MovedLimits:
         fails_over = self._fails_over(block) & can_be_primary
         copies = ~self._is_marked_offline(block)
         # Of what is stopped a primary needs no memory, but on its way there the mirror keeps some.
-        mirror_first = self._spare(targets, kept.secondary_of[Node.T, Node.S]) | self._like_hbal | rescued
+        excused_mirror = self._like_hbal | rescued
+        from_p = self._spare(targets, kept.secondary_of[Node.T, Node.P]) | excused_mirror
+        from_s = self._spare(targets, kept.secondary_of[Node.T, Node.S]) | excused_mirror
+        swaps = fails_over & (self._mirror_at_p(block, needs, kept.secondary_of[Node.P, Node.S], rescued) | self._like_hbal)
         on_the_way = {
             MoveKind.FAILOVER: fails_over,
             MoveKind.REPLACE_SECONDARY: copies,
-            MoveKind.REPLACE_AND_FAILOVER: copies & to_t,
-            MoveKind.REPLACE_PRIMARY: fails_over & self._accepted(block.secondary, targets) & mirror_first,
-            MoveKind.FAILOVER_AND_REPLACE: fails_over,
+            MoveKind.REPLACE_AND_FAILOVER: copies & to_t & from_p,
+            MoveKind.REPLACE_PRIMARY: swaps & self._accepted(block.secondary, targets) & from_s,
+            MoveKind.FAILOVER_AND_REPLACE: swaps,
         }
         return {kind: on_the_way[kind] & held for kind, held in combined(block.kinds, at, np.logical_and).items()}
 

@@ -6,13 +6,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import Status
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.moves import MoveKind
-from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode, Scorer
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.limits import MoveRules
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.neighbourhood.moves import MoveEvaluator, MoveOptions, NoPrice
@@ -31,13 +28,34 @@ def test_a_move_that_leaves_exactly_what_is_kept_costs_what_the_score_then_says(
     assert state.fails_n1[1]
 
 
-@pytest.mark.parametrize(("free", "offered"), [(199, False), (200, True)])
-def test_a_stopped_instance_does_not_pass_a_node_that_could_not_keep_its_memory(bench, free, offered):
-    """It needs no memory as the primary of `c`, but on the way there `c` is its secondary."""
-    # What runs on `c` has not taken its memory yet.
-    nodes = [bench.node("a"), bench.node("b"), bench.node("c", total_memory=1000.0, node_memory=0, free_memory=1000)]
+FULL, ENOUGH = 199, 200
+"""MiB that are free on a node that keeps 200 for a stopped instance whose secondary it is."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "full"),
+    [
+        (MoveKind.REPLACE_PRIMARY, "a"),
+        (MoveKind.REPLACE_PRIMARY, "c"),
+        (MoveKind.REPLACE_AND_FAILOVER, "c"),
+        (MoveKind.FAILOVER_AND_REPLACE, "a"),
+    ],
+)
+@pytest.mark.parametrize(("free", "offered"), [(FULL, False), (ENOUGH, True)])
+def test_a_stopped_instance_does_not_pass_a_node_that_could_not_keep_its_memory(bench, kind, full, free, offered):
+    """It needs no memory as the primary of `a` or `c`, but on the way each is its secondary."""
+    nodes = [bench.node("a"), bench.node("b"), bench.node("c")]
     stopped = bench.instance("one", "a", "b", memory=200, status=Status.ADMIN_DOWN)
-    cluster = bench.cluster(nodes, [stopped, bench.instance("two", "c", "a", memory=1000 - free)])
-    state = ClusterState.from_cluster(dataclasses.replace(cluster, nodes=(*cluster.nodes[:2], nodes[2])))
+    state = bench.state(nodes, [stopped, bench.instance("two", full, memory=1000 - free)])
     evaluator = MoveEvaluator(state, Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0)), MoveRules.of_start(state), MoveOptions())
-    assert evaluator.allows(state, 0, MoveKind.REPLACE_PRIMARY, 2) == offered
+    assert evaluator.allows(state, 0, kind, 2) == offered
+
+
+@pytest.mark.parametrize(("free", "offered"), [(299, False), (300, True)])
+def test_its_memory_is_kept_beside_that_of_others_with_the_same_primary(bench, free, offered):
+    nodes = [bench.node("a"), bench.node("b"), bench.node("c")]
+    stopped = bench.instance("one", "a", "b", memory=200, status=Status.ADMIN_DOWN)
+    others = [bench.instance("two", "a", "c", memory=100), bench.instance("three", "c", memory=1000 - free)]
+    state = bench.state(nodes, [stopped, *others])
+    evaluator = MoveEvaluator(state, Scorer(state, ScoreMode.HTOOLS, state.group_nodes(0)), MoveRules.of_start(state), MoveOptions())
+    assert evaluator.allows(state, 0, MoveKind.REPLACE_AND_FAILOVER, 2) == offered
