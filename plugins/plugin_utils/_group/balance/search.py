@@ -55,6 +55,18 @@ _LEAST_STEP = 0.01
 def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: float | None = None, watch: Watch | None = None) -> Balanced:
     """Return the best placement of a group's instances that was found within `seconds`; `state` is not changed."""
     until = None if seconds is None else time.monotonic() + seconds
+    search = _best_found(state, group, options, until, watch)
+    if options.redundancy == Redundancy.PRICE and search.reserve is not None and any(search.first_things()) and not search.late():
+        search = min(search, _searched_at_any_rate(state, group, options, until, watch, search), key=lambda one: one.rank())
+    moved = search.home.moved(search.state)
+    met = dict.fromkeys(move.instance for move in search.made)
+    first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.marked_offline[state.primary[instance]])
+    refused = {instance: why for instance, why in search.refused.items() if not moved[instance]}
+    return Balanced(search.state, search.reserve, tuple(first_up), tuple(search.made), not search.late(), refused)
+
+
+def _best_found(state: ClusterState, group: int, options: BalanceOptions, until: float | None, watch: Watch | None) -> Walk:
+    """Return the best search of those that start by several prices of data and, in small groups, in other ways."""
     usual = options.prices.data
     search = _searched(state, group, options, until, watch, (max(_REPAIR_PRICE, usual), _DEARER * usual, usual))
     for price, first in _OTHER_PRICES:
@@ -68,15 +80,9 @@ def balance(state: ClusterState, group: int, options: BalanceOptions, seconds: f
         search = _better(_searched_from_hbal(state, group, options, until, watch), search)
     if search.is_small() and not (search.late() or search.sets):
         search = _better(_searched_like_hbal(state, group, options, until, watch), search)
-    if options.redundancy == Redundancy.PRICE and search.reserve is not None and any(search.first_things()) and not search.late():
-        search = min(search, _searched_at_any_rate(state, group, options, until, watch, search), key=lambda one: one.rank())
     if search.is_small():
         refine_widely(search)
-    moved = search.home.moved(search.state)
-    met = dict.fromkeys(move.instance for move in search.made)
-    first_up = sorted((i for i in met if moved[i]), key=lambda instance: not state.marked_offline[state.primary[instance]])
-    refused = {instance: why for instance, why in search.refused.items() if not moved[instance]}
-    return Balanced(search.state, search.reserve, tuple(first_up), tuple(search.made), not search.late(), refused)
+    return search
 
 
 def _searched(
@@ -152,16 +158,26 @@ def _searched_at_any_rate(
 
     Of its moves those are made that strand nothing or put something right, or all of them where these do not do as much.
     """
-    freely = _searched(state, group, dataclasses.replace(options, redundancy=Redundancy.OFF), until, watch, (options.prices.data,))
+    freely = _best_found(state, group, dataclasses.replace(options, redundancy=Redundancy.OFF), until, watch)
     aim = freely.first_things()
     if aim >= usual.first_things():
         return usual
     search = _made_again(state, group, options, until, watch, freely.made, aim, choosy=True)
     if search.first_things() > aim:
         search = _made_again(state, group, options, until, watch, freely.made, aim, choosy=False)
+    if search.first_things() > aim:
+        # Some of its moves break soft limits for what comes before them.
+        return freely
     search.take_as_given()
+    number, cost, flags = len(search.made), search.cost, search.state.fails_n1.copy()
     search.descend_to_local_optimum()
-    return _finished(search)
+    _finished(search)
+    if search.first_things() > aim:
+        search.back(search.made[number:], cost, flags)
+        del search.made[number:]
+    if search.is_small():
+        refine_widely(search)
+    return search
 
 
 def _made_again(
