@@ -96,6 +96,7 @@ guide: $(DEVELOP) ## Write what the guides show: docs/profile_matrix.md, all pro
 	$(BENCH) tests/support/disk/matrix.py
 	$(BENCH) tests/support/disk/guide.py
 	$(BENCH) tests/support/house/playbooks.py
+	$(BENCH) tests/support/group/htools_differences.py
 
 docs: $(DEVELOP) ## Make pages of the guides and the reference in .build/docs/html; any warning is a mistake
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/site/requirements.txt

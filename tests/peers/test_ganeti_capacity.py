@@ -21,6 +21,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.lo
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.text import parse_text
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
 from ansible_collections.bareon.allocator.tests.support.group.gencluster import generate
+from ansible_collections.bareon.allocator.tests.support.group.htools_differences import Difference, excused
 
 HEALTHY = {
     "drbd": {"nodes": 12, "n1ok": True, "seed": 3},
@@ -95,7 +96,7 @@ def test_same_count_on_one_node_each(name, tmp_path):
         assert found["count"] == count
         assert sizes(found) == tiers
     else:
-        assert found["count"] <= count, "ours keeps room for restarts"
+        assert found["count"] == count or excused({Difference.RESTARTS: found["count"] < count})
 
 
 def test_with_room_for_restarts_no_fewer_fit(tmp_path):
@@ -110,8 +111,7 @@ def test_a_group_that_fails_n1_makes_only_hspace_say_zero(tmp_path):
     count, _tiers = hspace(tmp_path / "cluster.data", text, "drbd")
     apart, _tiers = hspace(tmp_path / "cluster.data", text, "drbd", "--independent-groups")
     found = counted(text, "drbd", score="htools")
-    assert count == 0
-    assert found["count"] > 0
+    assert excused({Difference.FAILING_GROUP: count == 0 < found["count"]})
     assert found["count"] >= apart
 
 

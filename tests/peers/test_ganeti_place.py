@@ -42,7 +42,7 @@ UNCHECKED = {
     "mixed, tags, 3 groups": {"nodes": 60, "groups": 3, "template": "mixed", "extags": True, "loctags": True, "n1ok": True, "seed": 8},
     "offline, 2 groups": {"nodes": 40, "groups": 2, "offline": 3, "n1ok": True, "seed": 2},
 }
-"""Clusters in which hail refuses everything unless it is told to check nothing."""
+"""Clusters with Difference.REFUSALS, so that hail is called with --no-capacity-checks."""
 PATIENCE = 10.0
 """Seconds that hail is given where it would take minutes."""
 SIZES = ((2048, 20480, 2), (8192, 102400, 4))

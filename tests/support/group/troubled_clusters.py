@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Random groups in which much is wrong at once: unlike nodes, some full, one drained, tags in conflict, instances of both kinds of storage."""
+"""Random groups in which much is wrong at once: unlike nodes, some full, one drained, tags in conflict, shared and mirrored disks."""
 
 from __future__ import annotations
 
