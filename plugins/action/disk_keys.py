@@ -28,6 +28,7 @@ from ..plugin_utils._disk.recovery_keys import (
     check_folder,
     check_stage,
     prepare_keys,
+    refuse_ledger,
     with_recovery,
     with_uuids,
 )
@@ -60,6 +61,7 @@ class ActionModule(ActionBase):
 
         try:
             refuse_facts(task_vars or {})
+            refuse_ledger({"recovery_key_directory": directory, "header_backup_directory": headers})
             if "schema" in arguments:
                 arguments["containers"] = as_in_schema(arguments.get("containers"), arguments.pop("schema"))
             asked = with_recovery(arguments.get("containers"))

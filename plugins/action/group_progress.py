@@ -9,15 +9,17 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
+from ..plugin_utils._bridge.states import STATE_ARGUMENTS, check_state, is_in_ledger, kept_in_ledger
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.lasting import loss_warnings
-from ..plugin_utils._group.plan.journal import follow
+from ..plugin_utils._group.plan.journal import follow, journal_of
 
 
 class ActionModule(PlanningAction):
     """group_progress: how far a plan of moves has been carried out, and what may be done next."""
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {
+        **STATE_ARGUMENTS,
         "plan": {"type": "dict"},
         "directory": {"type": "path"},
         "journal": {"type": "path"},
@@ -41,13 +43,20 @@ class ActionModule(PlanningAction):
     CONSTRAINTS: t.ClassVar[Mapping[str, t.Any]] = {
         "mutually_exclusive": [("plan", "journal")],
         "required_one_of": [("plan", "journal")],
-        "required_together": [("plan", "directory")],
+        "required_by": {"directory": ["plan"]},
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Note what was reported and return the next steps."""
+        check_state(arguments, ["directory"])
+        writes = not self._task.check_mode
+        if is_in_ledger(arguments):
+            with kept_in_ledger(arguments, f"journal {journal_of(arguments, in_files=False)}", writes=writes) as kept:
+                result = follow(arguments, write=writes, kept=kept)
+                kept.hold = arguments["hold"]
+            return {**result, "warnings": kept.warnings}
         for name in ("directory", "journal"):
             if arguments[name] is not None:
                 arguments[name] = self._loader.path_dwim(arguments[name])
-        result = follow(arguments, write=not self._task.check_mode)
+        result = follow(arguments, write=writes)
         return {**result, "warnings": loss_warnings(result["journal"], "directory, in the role group_moves_journals")}

@@ -176,6 +176,7 @@ options:
       - A key is written before the host gets it. Until the host has confirmed it, the name of its file ends with C(.new). If a run is
         interrupted, the next one uses that key.
       - The directory is created if it is missing.
+      - V(ledger) is refused, since keys never lie in the database of a ledger. C(disk_layout_escrow_tasks) of the role hands them over.
       - Without it, and without O(show_recovery_keys), a run that would create a recovery key fails before it changes anything.
     type: path
   show_recovery_keys:

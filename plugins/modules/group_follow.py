@@ -19,9 +19,9 @@ description:
     O(threshold), and then until O(target), in runs that are O(cooldown) apart, each with as few moves as that takes. What is O(urgent)
     is repaired at once.
   - It runs on the controller, and moves nothing itself. The role P(bareon.allocator.group_moves#role) carries RV(plan) out.
-  - What a run must know about earlier ones is kept in O(state_file). The cluster shows which moves have been carried out. So
-    a run may be cut off at any moment, and the next one goes on. Without a change of the cluster or the clock, a second run
-    changes nothing.
+  - What a run must know about earlier ones is kept in O(state_file), or in a ledger with O(state=ledger). The cluster shows which moves
+    have been carried out. So a run may be cut off at any moment, and the next one goes on. Without a change of the cluster or the clock, a
+    second run changes nothing.
   - A group that no move helps is searched again only when something has changed. What is measured counts as changed by about a percent.
   - Moves never go back and forth. After each plan there are fewer problems than before, or as many with a better score.
 extends_documentation_fragment:
@@ -32,6 +32,7 @@ extends_documentation_fragment:
   - bareon.allocator.scored
   - bareon.allocator.balancing
   - bareon.allocator.parallel
+  - bareon.allocator.kept
   - bareon.allocator.attributes.reads
   - bareon.allocator.attributes.controller
 options:
@@ -41,8 +42,8 @@ options:
       - A file with other content is refused. If it is missing, the run is treated as the first.
       - One run at a time holds it, until its play ends. A file next to it, with C(.lock) after its name, names the process.
         Other runs fail until it has ended. Check mode needs no lock.
+      - Required for O(state=file).
     type: path
-    required: true
   groups:
     description: Names or UUIDs of the groups to follow. Default is all.
     type: list
@@ -163,7 +164,7 @@ attributes:
   diff_mode:
     support: full
     details:
-      - Shows what is kept in O(state_file).
+      - Shows what is kept for later runs.
   idempotent:
     details:
       - Without a change of the cluster or the clock.

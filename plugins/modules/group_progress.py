@@ -19,6 +19,7 @@ description:
 author:
   - The bareon.allocator maintainers (@bareon)
 extends_documentation_fragment:
+  - bareon.allocator.kept
   - bareon.allocator.attributes.reads
   - bareon.allocator.attributes.controller
 options:
@@ -35,6 +36,7 @@ options:
     description:
       - The folder for journals, on the controller. The name of the file follows from the moves of the plan, so the same plan finds
         its journal again, and another plan gets its own.
+      - Required with O(plan) for O(state=file).
     type: path
   journal:
     description:
@@ -134,7 +136,7 @@ EXAMPLES = r"""
 RETURN = r"""
 ---
 journal:
-  description: The journal's file.
+  description: The journal's file. With O(state=ledger), what identifies the plan.
   type: str
   sample: /srv/journals/3f1c.json
   returned: success

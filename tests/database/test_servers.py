@@ -16,6 +16,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.tables import metadata
 from ansible_collections.bareon.allocator.tests.support.provider.old_ledgers import check_migrated, fill_named, make_ledger
 from sqlalchemy import make_url
+from sqlalchemy.dialects.mysql import LONGTEXT
 
 
 def says(url):
@@ -33,11 +34,18 @@ def server(request):
         return make_url(url)
 
 
+def is_of_another_type(context, _inspected, _column, found, wanted):
+    """Say that MariaDB makes a text LONGTEXT that is declared too long for the others; None leaves the comparison to Alembic."""
+    return False if isinstance(found, LONGTEXT) and wanted.dialect_impl(context.dialect).length == 2**24 else None
+
+
 def test_tables_are_those_of_the_model(server):
     with open_ledger(server.render_as_string(hide_password=False)) as ledger, ledger.engine.connect() as connection:
-        own = MigrationContext.configure(
-            connection, opts={"include_name": lambda name, kind, _parents: kind != "table" or name in metadata.tables}
-        )
+        options = {
+            "include_name": lambda name, kind, _parents: kind != "table" or name in metadata.tables,
+            "compare_type": is_of_another_type,
+        }
+        own = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(own, metadata) == []
 
 

@@ -18,6 +18,8 @@ import typing as t
 
 import pytest
 import yaml
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import states
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import open_ledger
 from ansible_collections.bareon.allocator.tests.standins import cluster as standin
 from ansible_collections.bareon.allocator.tests.support.host.lying import Lie, install
 
@@ -499,6 +501,37 @@ def test_own_tasks(shared):
     lines = ["migrate 101-web a c", "migrate 102 b d", "failover 103-idle c b"]
     assert (shared.folder / "moved").read_text().splitlines() == lines
     stays(shared, **options)
+
+
+def test_journals_in_a_ledger_are_found_by_the_next_job_and_belong_to_one_at_a_time(shared):
+    """Both jobs have a container of their own: nothing but the ledger is left of the first."""
+    fails = {"name": "Refuse", "ansible.builtin.fail": {"msg": "not today"}, "when": "move.instance == broken | default('')"}
+    moved = {"path": str(shared.folder / "moved"), "line": "{{ move.instance }} {{ move.node }}", "create": True, "mode": "0644"}
+    (shared.folder / "own.yml").write_text(yaml.safe_dump([fails, {"name": "Move", "ansible.builtin.lineinfile": moved}]))
+    database = f"sqlite:///{shared.folder}/ledger.sqlite"
+    options = {"group_moves_driver": "tasks", "group_moves_tasks_file": "own.yml", "group_moves_check_where": False}
+    options |= {"group_moves_state": "ledger", "group_moves_state_name": "prod", "group_moves_database": database}
+    rehearsed = shared.run("--check", **options)
+    assert rehearsed.code == 0, rehearsed.text
+    assert not (shared.folder / "ledger.sqlite").exists(), rehearsed.text
+    stopped = shared.run(**options, broken="102")
+    assert stopped.code == 2
+    assert "102: migrate to d failed: not today" in stopped.text
+    assert not (shared.folder / "group_moves").exists(), "no journal is a file"
+    with open_ledger(database) as ledger:
+        other = '{"host": "pod-7", "pid": 12, "started": "1", "numbering": "another container"}'
+        ledger.write(lambda connection: states.take(connection, "prod", other, 60, lambda _holder: False))
+        refused = shared.run(**options)
+        assert refused.code == 2
+        assert "is in use by another run, process 12 on pod-7" in refused.text
+        ledger.write(lambda connection: states.give_back(connection, "prod", other))
+    done = shared.run(**options)
+    assert done.code == 0, done.text
+    assert (shared.folder / "moved").read_text().splitlines() == ["101-web c", "102 d", "103-idle b"], "each once"
+    stays(shared, **options)
+    with open_ledger(database) as ledger:
+        held = ledger.read(lambda connection: connection.exec_driver_sql("SELECT holder FROM states").scalars().all())
+    assert held == [None], "the next job need not wait"
 
 
 @pytest.mark.short

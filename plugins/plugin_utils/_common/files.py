@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import secrets
 import stat
-import typing as t
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,11 +83,6 @@ def replace_file(path: Path, content: str | bytes, mode: int = PRIVATE_FILE, *, 
         draft.replace(path)
     if lasting:
         sync_folder(path.parent)
-
-
-def replace_json(path: Path, data: t.Any) -> None:
-    """Write data as JSON; see replace_file."""
-    replace_file(path, json.dumps(data, indent=1))
 
 
 def open_private(path: Path) -> int:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from ...module_utils._data.errors import Mistakes
 from ...module_utils._storage.recovery_key import is_recovery_key, new_recovery_key
 from ...module_utils._storage.unlock import RECOVERY, why_no_key_file
 from .._common.files import create_file, make_folder, sync_folder
@@ -52,6 +53,19 @@ def check_folder(folder: Path, option: str) -> None:
             pass
     except OSError as error:
         raise Refused(f"{option}: {folder} cannot be written to: {error.strerror}") from error
+
+
+def refuse_ledger(folders: Mapping[str, object]) -> None:
+    """Raise InputError where `ledger` stands for a folder, by option, as it stands for the place of other states: these are secrets."""
+    mistakes = Mistakes()
+    for option, given in folders.items():
+        if given == "ledger":
+            says = (
+                "is ledger; all who may claim in a ledger could then open the disks, so secrets never lie there. Give a folder (./ledger "
+                "for one of this name), and to keep recovery keys elsewhere, hand them over by disk_layout_escrow_tasks of the role"
+            )
+            mistakes.add(option, says)
+    mistakes.check()
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ from ....plugins.plugin_utils._disk.planner import Planner
 from ....plugins.plugin_utils._disk.schema.profiles import read_profile
 from ....plugins.plugin_utils._group.follow.record import read_record
 from ....plugins.plugin_utils._group.plan.journal import read_journal
+from ....plugins.plugin_utils._group.plan.kept import KeptFile
 from ....plugins.plugin_utils._group.sources.iallocator import parse_iallocator, parse_json, requested_instances
 from ....plugins.plugin_utils._group.sources.libvirt import documents as libvirt
 from ....plugins.plugin_utils._group.sources.proxmox.documents import Reading, parse_proxmox
@@ -675,7 +676,7 @@ def sources(folder: pathlib.Path) -> Iterator[Target]:
     journal = {"plan": MOVES, "done": [0], "jobs": {"0": "7"}, "failures": {"0": "no"}}
     kept: list[tuple[str, str, Callable[[pathlib.Path], t.Any]]] = [
         ("journal", json.dumps(journal), read_journal),
-        ("record of group_follow", json.dumps(record), read_record),
+        ("record of group_follow", json.dumps(record), lambda file: read_record(KeptFile(file, "state_file"))),
         ("profile", (PROFILES / "general.yml").read_text(encoding="utf-8"), lambda file: Planner(read_profile(file)["schema"])),
     ]
     for number, (name, sound, read) in enumerate(kept):

@@ -18,6 +18,7 @@ TIMES = {
     ("allocations", "since"),
     ("history", "began"),
     ("history", "ended"),
+    ("states", "held_until"),
 }
 
 

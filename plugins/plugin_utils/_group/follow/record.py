@@ -4,10 +4,10 @@
 
 """What is kept between runs: since when groups are uneven, when something was last moved, and moves that may be under way.
 
-    record = read_record(path)          # empty if there is no file; one message for all that is wrong with it
-    write_record(path, record)          # the old file stays until the new one is complete
+    record = read_record(kept)          # empty if nothing is kept; one message for all that is wrong with it
+    write_record(kept, record)          # the old one stays until the new one is complete
 
-Times are those of the caller's clock, with a time zone; in the file they are UTC, to the second.
+Times are those of the caller's clock, with a time zone; what is kept has them in UTC, to the second.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import StrEnum
-from pathlib import Path
 
 from ....module_utils._data.containers import ListOf, MappingOf, Row, Table
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import Anything, Kind, Number, Text, Truth, Whole, Word
-from ..._common.files import replace_json
+from ..plan.kept import Kept
 from ..plan.read import read_plan
 from ..plan.steps import MovePlan
 
@@ -163,24 +162,23 @@ _RECORD = Table(
 )
 
 
-def read_record(path: Path) -> Record:
-    """Return the record that a file holds, an empty one if there is none; raise InputError with one message if it is none."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+def read_record(kept: Kept) -> Record:
+    """Return the record that is kept, an empty one if there is none; raise InputError with one message for what is no record."""
+    text = kept.read()
+    if text is None:
         return Record()
-    except OSError as error:
-        raise InputError([Mistake("state_file", f"cannot read {path}: {error.strerror or error}")]) from error
+    try:
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _not_a_record(path, f"it is no JSON: {error}") from error
+        raise _not_a_record(kept, f"it is no JSON: {error}") from error
     try:
         return record_from_plain(document)
     except InputError as error:
-        raise _not_a_record(path, "; ".join(map(str, error.mistakes))) from error
+        raise _not_a_record(kept, "; ".join(map(str, error.mistakes))) from error
 
 
-def _not_a_record(path: Path, why: str) -> InputError:
-    return InputError([Mistake("state_file", f"{path} cannot be used ({why}); move it away to start without history")])
+def _not_a_record(kept: Kept, why: str) -> InputError:
+    return InputError([Mistake(kept.option, f"{kept} cannot be used ({why}); move it away to start without history")])
 
 
 def record_from_plain(document: t.Any) -> Record:
@@ -230,9 +228,6 @@ def moment_to_plain(moment: datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def write_record(path: Path, record: Record) -> None:
-    """Write a record; what was there before stays until the new one is complete. Raises InputError."""
-    try:
-        replace_json(path, record_to_plain(record))
-    except OSError as error:
-        raise InputError([Mistake("state_file", f"cannot write {path}: {error.strerror or error}")]) from error
+def write_record(kept: Kept, record: Record) -> None:
+    """Keep a record; what was there before stays until the new one is complete. Raises InputError."""
+    kept.write(json.dumps(record_to_plain(record), indent=1))

@@ -2,45 +2,61 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The journal of a plan that is carried out: what is done, what failed, what comes next, kept in a file between runs."""
+"""The journal of a plan that is carried out: what is done, what failed, what comes next, kept between runs."""
 
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 from collections.abc import Mapping
 from pathlib import Path
 
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
-from ....module_utils._data.kinds import is_whole, refuse_less
-from ..._common.files import replace_json
+from ....module_utils._data.kinds import is_whole, refuse_less, shown
+from .kept import Kept, KeptFile
 from .progress import JOB, Outcome, Progress, schedule
 from .read import read_plan, read_storages, read_where
 from .steps import MovePlan, Step
 
 Plain = dict[str, t.Any]
+_OPTION = "journal"
+_DIGEST = re.compile("[0-9a-f]{16}")
 
 
-def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
+def journal_of(arguments: Mapping[str, t.Any], *, in_files: bool = True) -> str:
+    """Return what the arguments of group_progress call the journal: a path, else the digest of the plan. Raises InputError."""
+    needed = "journal" if arguments.get("plan") is None else "directory"
+    if arguments.get(needed) is None and (in_files or needed == "journal"):
+        # Ansible takes an option for given whose value is none.
+        raise InputError([Mistake(needed, "is missing; must be a path" if in_files else "is missing")])
+    if needed == "journal" and not in_files and not _DIGEST.fullmatch(str(arguments["journal"])):
+        says = f"is {shown(arguments['journal'])}; must be the digest that group_progress returned as journal"
+        raise InputError([Mistake(_OPTION, says)])
+    if needed == "journal":
+        return str(arguments["journal"])
+    digest = read_plan(arguments["plan"], arguments.get("kinds") or ()).digest()
+    return str(Path(arguments["directory"]) / f"{digest}.json") if in_files else digest
+
+
+def follow(arguments: Mapping[str, t.Any], *, write: bool, kept: Kept | None = None) -> Plain:
     """Return how far a plan is and what to do next, for the arguments of group_progress; keep it in the journal if `write`.
 
-    Raises InputError when the plan, the journal or what was reported is not as it must be.
+    The journal is a file unless `kept` is another place. Raises InputError when the plan, the journal or what was reported is not as
+    it must be.
     """
     mistakes = Mistakes()
     refuse_less(arguments, {"at_once": 1, "per_node": 0}, mistakes)
     mistakes.check()
-    needed = "journal" if arguments.get("plan") is None else "directory"
-    if arguments.get(needed) is None:
-        # Ansible takes an option for given whose value is none.
-        raise InputError([Mistake(needed, "is missing; must be a path")])
-    if needed == "directory":
+    journal = journal_of(arguments, in_files=kept is None)
+    kept = kept or KeptFile(Path(journal), _OPTION)
+    text = kept.read()
+    if arguments.get("plan") is not None:
         plan = read_plan(arguments["plan"], arguments.get("kinds") or ())
-        path = Path(arguments["directory"]) / f"{plan.digest()}.json"
-        before = read_journal(path)[1] if path.exists() else Progress.start(plan)
+        before = Progress.start(plan) if text is None else _journal_from(text, kept)[1]
         progress = before.tried_again()
     else:
-        path = Path(arguments["journal"])
-        plan, before = read_journal(path)
+        plan, before = _journal_from(text, kept)
         progress = before
     outcomes = [
         Outcome(one["move"], one["step"], bool(one.get("failed")), str(one.get("message") or ""), str(one.get("job") or ""))
@@ -51,19 +67,26 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool) -> Plain:
         where, storages = read_where(arguments["where"]), read_storages(arguments.get("storages") or {})
         progress = (Progress.start(plan) if progress.undone(plan, where, storages) else progress).seen(plan, where, storages)
     changed = progress != before
-    if write and (changed or not path.exists()):
-        write_journal(path, plan, progress)
+    if write and (changed or text is None):
+        kept.write(json.dumps(_journal_to_plain(plan, progress), indent=1))
     return {
         "changed": changed,
-        "journal": str(path),
+        "journal": journal,
         **progress_to_plain(plan, progress, arguments.get("at_once", 1), arguments.get("per_node", 0)),
     }
 
 
 def read_journal(path: Path) -> tuple[MovePlan, Progress]:
-    """Return the plan and the progress that a journal holds; raise InputError when it cannot be read, or says what no run has written."""
+    """Return the plan and the progress that a file holds; raise InputError when it cannot be read, or says what no run has written."""
+    kept = KeptFile(path, _OPTION)
+    return _journal_from(kept.read(), kept)
+
+
+def _journal_from(text: str | None, kept: Kept) -> tuple[MovePlan, Progress]:
+    if text is None:
+        raise InputError([Mistake(_OPTION, f"cannot read {kept}: it is not there")])
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(text)
         plan = read_plan(document["plan"])
         jobs = {int(move): job for move, job in document["jobs"].items()}
         failures = {int(move): str(says) for move, says in document["failures"].items()}
@@ -79,15 +102,12 @@ def read_journal(path: Path) -> tuple[MovePlan, Progress]:
         if not all(isinstance(job, str) and JOB.fullmatch(job) for job in progress.jobs.values()):
             raise ValueError("a job is no text that begins with a letter or a digit")
         return plan, progress
-    except OSError as error:
-        says = f"cannot read {path}: {error.strerror or error}"
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        says = f"{path} is not the journal of a plan ({type(error).__name__}: {error}); move it away to start over"
-    raise InputError([Mistake("journal", says)])
+        says = f"{kept} is not the journal of a plan ({type(error).__name__}: {error}); move it away to start over"
+    raise InputError([Mistake(_OPTION, says)])
 
 
-def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:
-    """Write a journal; what was there before stays until the new one is complete."""
+def _journal_to_plain(plan: MovePlan, progress: Progress) -> Plain:
     moves = [
         {
             "instance": move.instance,
@@ -97,16 +117,12 @@ def write_journal(path: Path, plan: MovePlan, progress: Progress) -> None:
         }
         for move in plan.moves
     ]
-    document = {
+    return {
         "plan": {"moves": moves, "stages": [list(stage) for stage in plan.stages]},
         "done": list(progress.done),
         "jobs": dict(progress.jobs),
         "failures": dict(progress.failures),
     }
-    try:
-        replace_json(path, document)
-    except OSError as error:
-        raise InputError([Mistake("journal", f"cannot write {path}: {error.strerror or error}")]) from error
 
 
 def progress_to_plain(plan: MovePlan, progress: Progress, at_once: int, per_node: int) -> Plain:

@@ -19,7 +19,7 @@ from .tables import metadata
 libraries.expect("alembic")
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-NEWEST = "history"
+NEWEST = "kept"
 """The revision of tables.py; where a database has it already, Alembic, which is dear to load, has nothing to do."""
 _LOCK = 0x62617265
 """Any number that no other program uses for an advisory lock of the same database: the letters `bare`."""

@@ -202,3 +202,25 @@ history = sa.Table(
     sa.Column("ended", sa.BigInteger, nullable=False, index=True),
     **_OPTIONS,
 )
+
+# What runs keep for later ones, such as group_follow: one run at a time has a state, until a second of the database's clock.
+states = sa.Table(
+    "states",
+    metadata,
+    sa.Column("name", sa.String(LONGEST_NAME), primary_key=True),
+    sa.Column("generation", sa.BigInteger, nullable=False),
+    sa.Column("holder", sa.String(LONGEST_NAME)),
+    sa.Column("held_until", sa.BigInteger),
+    **_OPTIONS,
+)
+
+# MariaDB's TEXT ends at 64 KiB.
+state_texts = sa.Table(
+    "state_texts",
+    metadata,
+    sa.Column("state", sa.String(LONGEST_NAME), sa.ForeignKey("states.name"), primary_key=True),
+    sa.Column("part", sa.String(64), primary_key=True),
+    sa.Column("generation", sa.BigInteger, nullable=False),
+    sa.Column("content", sa.Text().with_variant(sa.Text(2**24), "mysql"), nullable=False),
+    **_OPTIONS,
+)

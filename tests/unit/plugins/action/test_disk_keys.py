@@ -429,3 +429,14 @@ def test_what_the_controller_says_cannot_be_given(action) -> None:
     host = Host()
     assert "hand_over" in action(Task(hand_over={}), host)["msg"]
     assert host.parts == []
+
+
+@pytest.mark.parametrize("option", ["recovery_key_directory", "header_backup_directory"])
+def test_secrets_do_not_go_into_a_ledger(action, tmp_path, monkeypatch, option):
+    monkeypatch.chdir(tmp_path)
+    host = Host()
+    result = action(Task(**{option: "ledger"}), host)
+    assert result["failed"]
+    assert result["msg"].startswith(f"{option}: ")
+    assert "disk_layout_escrow_tasks" in result["msg"]
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -19,7 +18,6 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._common.files imp
     make_folder,
     open_private,
     replace_file,
-    replace_json,
 )
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_cache import SharedCache
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.plan_files import plan_files, write
@@ -35,7 +33,6 @@ def _use(path: Path) -> None:
 WRITERS: dict[str, Callable[[Path], object]] = {
     "create_file": lambda path: create_file(path, "new"),
     "replace_file": lambda path: replace_file(path, "new"),
-    "replace_json": lambda path: replace_json(path, {"new": 1}),
     "open_private": lambda path: os.close(open_private(path)),
     "plans": lambda path: write(plan_files(path.parent, {path.name.removesuffix(".json"): {"disks": []}})),
     "lock": lambda path: take(path.with_name(path.name.removesuffix(".lock")), this_run()),
@@ -181,11 +178,6 @@ def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(OSError, match="."):
             make_folder(folder)
-
-
-def test_json_is_readable(tmp_path: Path) -> None:
-    replace_json(tmp_path / "file", {"a": ["ü"]})
-    assert json.loads((tmp_path / "file").read_text(encoding="utf-8")) == {"a": ["ü"]}
 
 
 def test_the_shelf_of_a_run_is_private_too(tmp_path: Path) -> None:

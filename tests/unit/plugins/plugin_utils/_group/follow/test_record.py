@@ -22,6 +22,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.follow.rec
     record_to_plain,
     write_record,
 )
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.kept import KeptFile
 
 NOW = datetime(2026, 3, 1, 4, 0, tzinfo=timezone.utc)
 STEP = {"kind": "migrate", "to": ["b"]}
@@ -35,24 +36,24 @@ FULL = Record(
 
 def test_what_is_written_is_read_again(tmp_path):
     path = tmp_path / "new" / "state.json"
-    assert read_record(path) == Record()
-    write_record(path, FULL)
-    assert read_record(path) == FULL
+    assert read_record(KeptFile(path, "state_file")) == Record()
+    write_record(KeptFile(path, "state_file"), FULL)
+    assert read_record(KeptFile(path, "state_file")) == FULL
     assert [file.name for file in path.parent.iterdir()] == ["state.json"]
 
 
 def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "state.json"
-    write_record(path, FULL)
+    write_record(KeptFile(path, "state_file"), FULL)
 
     def fail(*_arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(InputError, match=r"^state_file: cannot write .*state\.json: No space left on device$"):
-        write_record(path, Record())
+        write_record(KeptFile(path, "state_file"), Record())
     monkeypatch.undo()
-    assert read_record(path) == FULL
+    assert read_record(KeptFile(path, "state_file")) == FULL
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_other_content_is_refused_in_one_message(tmp_path, text, says):
     path = tmp_path / "state.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=says) as error:
-        read_record(path)
+        read_record(KeptFile(path, "state_file"))
     assert len(error.value.mistakes) == 1
     assert str(error.value).startswith(f"state_file: {path} cannot be used (")
     assert str(error.value).endswith("); move it away to start without history")
@@ -86,7 +87,7 @@ def test_other_content_is_refused_in_one_message(tmp_path, text, says):
 
 def test_a_folder_is_no_record(tmp_path):
     with pytest.raises(InputError, match=r"^state_file: cannot read "):
-        read_record(tmp_path)
+        read_record(KeptFile(tmp_path, "state_file"))
 
 
 def test_a_clock_that_was_wrong_freezes_nothing():
