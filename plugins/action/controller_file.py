@@ -14,6 +14,7 @@ from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.files import PRIVATE_FILE, PUBLIC_FILE, replace_file, text_before
 from ..plugin_utils._common.lasting import loss_warnings
+from ..plugin_utils._common.release import with_kept_date
 
 
 class ActionModule(PlanningAction):
@@ -31,6 +32,7 @@ class ActionModule(PlanningAction):
         path, after = Path(self._loader.get_basedir()) / arguments["dest"], arguments["content"]
         try:
             before = text_before(path)
+            after = with_kept_date(after, before) if arguments["public"] else after
             changed = before != after
             if changed and not self._task.check_mode:
                 replace_file(path, after, PUBLIC_FILE if arguments["public"] else PRIVATE_FILE)

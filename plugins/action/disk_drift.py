@@ -9,7 +9,10 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable, Mapping
 
+from ansible.release import __version__
+
 from ..plugin_utils._common.action import PlanningAction, failure
+from ..plugin_utils._common.release import collection_version, date_of_now
 from ..plugin_utils._disk.drift.files import by_host, facts_in, split_by_plan
 from ..plugin_utils._disk.drift.report import drift
 from ..plugin_utils._disk.known_hardware import present_hardware
@@ -36,6 +39,12 @@ class ActionModule(PlanningAction):
         found = drift(with_plan, plan_of, facts_of, arguments["root"])
         found.refuse_silence(must_all=arguments["unreachable"] == "fail")
         result = found.to_plain() | {"unplanned_hosts": unplanned, "warnings": found.warnings(unplanned)}
+        result["origin"] = {
+            "plans": _described(arguments["plans"]),
+            "facts": _described(arguments["hardware"]),
+            "compared with": f"bareon.allocator {collection_version()}, ansible-core {__version__}",
+            "date": date_of_now(),
+        }
         says = []
         if found.unread:
             says.append(f"{len(found.unread)} of {found.total} hosts cannot be compared")
@@ -50,3 +59,10 @@ class ActionModule(PlanningAction):
             return lambda host: facts_in(known(host))
         template = self._templar.template
         return lambda host: present_hardware(hostvars.raw_get(host), template) if host in hostvars else None
+
+
+def _described(source: t.Any) -> str:
+    """Return in words where plans or facts come from."""
+    if source is None:
+        return "of the hosts, as Ansible knows them"
+    return f"the folder {source}" if isinstance(source, str) else "as the task gives them"

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import typing as t
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.files import PUBLIC_FILE, replace_file, text_before
 from ..plugin_utils._common.plain import is_literal, plain_input
-from ..plugin_utils._common.release import collection_version, date_of_now
+from ..plugin_utils._common.release import collection_version, date_of_now, with_kept_date
 from ..plugin_utils._common.variables import refuse_unknown
 from ..plugin_utils._disk.fleet_report import Member, Source, described_sources, planned_fleet, report_counts
 from ..plugin_utils._disk.known_hardware import FACT, WRITTEN, known_hardware
@@ -30,7 +29,6 @@ from ..plugin_utils._disk.warm_up import warm_up
 PROFILE = "bareon_profile"
 _UNREAD = "its hardware could not be read"
 _NOT_ASKED = "it was not asked in this run, and facts of an earlier run are not planned"
-_DATE = re.compile(r"<dt>date</dt><dd>([0-9-]{10})</dd>")
 
 warm_up(PROFILES)
 
@@ -98,9 +96,7 @@ class ActionModule(PlanningAction):
         """
         try:
             before = text_before(path)
-            if before is not None and (dated := _DATE.search(before)):
-                kept = _DATE.sub(dated[0], after, count=1)
-                after = kept if kept == before else after
+            after = with_kept_date(after, before)
             if before != after and not self._task.check_mode:
                 replace_file(path, after, PUBLIC_FILE)
         except OSError as error:

@@ -35,6 +35,7 @@ options:
   public:
     description:
       - Whether everybody may read a new file (C(0644), and C(0755) for missing directories), as pages that are served need it.
+      - A page of the collection keeps its date as long as nothing else on it changes.
     type: bool
     default: false
 seealso:

@@ -166,6 +166,32 @@ warnings:
   type: list
   elements: str
   sample: ["web8: has no plan"]
+origin:
+  description: What was compared, by what and when, as P(bareon.allocator.plans_to_html#filter) takes it.
+  returned: always
+  type: dict
+  contains:
+    plans:
+      description: Where the plans come from.
+      returned: always
+      type: str
+      sample: the folder /srv/plans
+    facts:
+      description: Where the facts come from.
+      returned: always
+      type: str
+      sample: of the hosts, as Ansible knows them
+    compared with:
+      description: The versions of the collection and of ansible-core.
+      returned: always
+      type: str
+      sample: bareon.allocator 1.1.0, ansible-core 2.19.0
+    date:
+      description: The day, in UTC.
+      returned: always
+      type: str
+      sample: "2026-03-02"
+  version_added: 1.1.0
 failures:
   description: The hosts that are not as planned, each with a C(msg), as P(bareon.allocator.plans_to_html#filter) takes them.
   returned: always

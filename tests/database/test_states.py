@@ -30,7 +30,7 @@ def test_what_each_job_writes_is_kept(nodes):
     told = [process.communicate(timeout=300) for process in started]
     assert [errors for _output, errors in told if errors] == []
     with open_ledger(nodes[0]) as ledger:
-        kept = ledger.read(partial(states.read_text, name=name, part="follow"))
+        kept = ledger.read(partial(states.stored_text, name=name, part="follow"))
     assert sorted(kept.content.split()) == sorted(f"{job}.{time}" for job in range(JOBS) for time in range(TIMES))
     assert kept.generation == JOBS * TIMES
 
@@ -40,4 +40,4 @@ def test_a_text_that_is_longer_than_a_text_of_mariadb(nodes):
     with open_ledger(nodes[0]) as ledger:
         ledger.write(partial(states.take, name=name, holder="a", seconds=60, is_gone=lambda _holder: False))
         ledger.write(partial(states.write_text, name=name, part="follow", content=large, seen=0))
-        assert ledger.read(partial(states.read_text, name=name, part="follow")).content == large
+        assert ledger.read(partial(states.stored_text, name=name, part="follow")).content == large

@@ -213,10 +213,15 @@ def test_drift_shows_what_is_not_as_planned_and_stops_where_it_must_not_be(tmp_p
         )
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(json.dumps({"all": {"hosts": {"nuc": {}, "lost": {}, "new": {}}}}), encoding="utf-8")
-    text = play("drift", tmp_path, inventory=inventory, bareon_facts="facts", bareon_title="Rack 12")
+    asked = {"inventory": inventory, "bareon_facts": "facts", "bareon_title": "Rack 12"}
+    text = play("drift", tmp_path, settings={"SOURCE_DATE_EPOCH": "1700000000"}, **asked)
     assert "there is no plan for new" in text
     assert "the disk is gone" in text
     page = (tmp_path / "drift.html").read_text(encoding="utf-8")
+    origin = dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", page))
+    assert (origin["date"], origin["facts"]) == ("2023-11-14", f"the folder {tmp_path}/facts")
+    assert re.fullmatch(r"bareon.allocator [\d.]+, ansible-core [\d.]+\S*", origin["compared with"])
+    assert "changed=0" in play("drift", tmp_path, settings={"SOURCE_DATE_EPOCH": "1800000000"}, **asked)
     assert "<h1>Rack 12</h1>" in page
     assert "<h2>Not as planned</h2>" in page
     text = play(

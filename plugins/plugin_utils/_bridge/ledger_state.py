@@ -81,7 +81,7 @@ class LedgerText:
         self._opened(lambda connection: states.give_back(connection, self._name, self._run))
 
     def _read(self, connection: sa.Connection) -> states.StoredText:
-        return states.read_text(connection, self._name, self._part)
+        return states.stored_text(connection, self._name, self._part)
 
     def _opened(self, work: t.Callable[[sa.Connection], t.Any]) -> t.Any:
         try:

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[3]
+_DATE = re.compile(r"<dt>date</dt><dd>([0-9-]{10})</dd>")
 _EPOCH = "SOURCE_DATE_EPOCH"
 """Seconds since 1970 that take the place of the clock, wherever the same input is to give the same bytes (reproducible-builds.org)."""
 
@@ -28,6 +29,13 @@ def collection_version(root: Path = _ROOT) -> str:
     except OSError:
         return ""
     return found[1] if found else ""
+
+
+def with_kept_date(page: str, before: str | None) -> str:
+    """Return a page with the date of the one before, where nothing else on it has changed."""
+    dated = _DATE.search(before or "")
+    kept = page if dated is None else _DATE.sub(dated[0], page, count=1)
+    return kept if kept == before else page
 
 
 def date_of_now() -> str:

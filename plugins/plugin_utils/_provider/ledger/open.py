@@ -23,7 +23,18 @@ from ..._common.lasting import loss_warnings
 from ..._common.libraries import sa
 from ..world.model import World
 from .audit import audit
-from .database import KeptConnection, in_doubt, is_missing_file, make_engine, make_watchdog, memory_engine, overdue, reading, unavailable
+from .database import (
+    KeptConnection,
+    OutcomeUnknown,
+    in_doubt,
+    is_missing_file,
+    make_engine,
+    make_watchdog,
+    memory_engine,
+    overdue,
+    reading,
+    unavailable,
+)
 from .deadline import DEFAULT_TIMEOUT, Deadline, Watchdog
 from .import_world import store_world
 from .migrate import NEWEST, read_scripts, refuse_newer, revision_at_connect, tables_without_revision, upgrade
@@ -133,10 +144,12 @@ def open_ledger(
     url = parse_database(database)
     deadline, watchdog = Deadline(timeout), make_watchdog(url)
     made = _warning_of_new_file(database, url) if not dry_run and is_missing_file(url) else ""
-    engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
+    with _naming_default(database):
+        engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
     ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots, made=made)
     try:
-        opened = _with_tables(ledger)
+        with _naming_default(database):
+            opened = _with_tables(ledger)
         try:
             yield opened
         except InputError:
@@ -146,6 +159,19 @@ def open_ledger(
             raise
     finally:
         ledger.close()
+
+
+@contextmanager
+def _naming_default(database: str | None) -> Iterator[None]:
+    """Say of a file that nobody has named, and that cannot be used, what names another database."""
+    try:
+        yield
+    except OutcomeUnknown:
+        raise
+    except Unavailable as error:
+        if not is_default(database):
+            raise
+        raise Unavailable(f"{error}; name another database with the option database or with {ENVIRONMENT}") from None
 
 
 def _refuse_damaged(connection: sa.Connection) -> None:

@@ -5,7 +5,7 @@
 """States that runs keep for later ones: texts under a name, which belong to one run at a time.
 
     take(connection, name, holder, seconds, is_gone)    # raises Held while another run has the state
-    text = read_text(connection, name, part)
+    text = stored_text(connection, name, part)
     write_text(connection, name, part, text, seen=text.generation)      # raises Moved where somebody has written since
     give_back(connection, name, holder)
 
@@ -68,7 +68,7 @@ def give_back(connection: sa.Connection, name: str, holder: str) -> None:
         _change(connection, name, row.generation, {"holder": None, "held_until": None})
 
 
-def read_text(connection: sa.Connection, name: str, part: str) -> StoredText:
+def stored_text(connection: sa.Connection, name: str, part: str) -> StoredText:
     """Return a text of a state."""
     row = connection.execute(_text(name, part)).one_or_none()
     return StoredText() if row is None else StoredText(row.generation, row.content)
@@ -76,7 +76,7 @@ def read_text(connection: sa.Connection, name: str, part: str) -> StoredText:
 
 def write_text(connection: sa.Connection, name: str, part: str, content: str, *, seen: int) -> None:
     """Write a text of a state that the run has, if it still has the generation that was seen. Raises Moved, and LostRace."""
-    stored = read_text(connection, name, part)
+    stored = stored_text(connection, name, part)
     if stored == StoredText(seen + 1, content):
         # This run has written it: the connection was lost after the commit.
         return

@@ -61,6 +61,20 @@ def test_in_a_container_it_is_not_made(home, monkeypatch, mark):
     assert register()["changed"]
 
 
+def test_where_it_cannot_be_made_what_names_another_is_said(home, monkeypatch):
+    (home / "file").touch()
+    monkeypatch.setenv("HOME", str(home / "file"))
+    with pytest.raises(Unavailable, match=r"file/\.local.* cannot be made .*; name another .* BAREON_DATABASE"):
+        register()
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".local" / "share" / "bareon" / "providers.sqlite").mkdir(parents=True)
+    with pytest.raises(Unavailable, match=r"cannot be opened.*; name another .* BAREON_DATABASE"):
+        register()
+    with pytest.raises(Unavailable) as named:
+        register(database=f"sqlite:///{home}/file/named.sqlite")
+    assert "BAREON_DATABASE" not in str(named.value)
+
+
 def test_in_a_container_one_that_is_there_is_used(home):
     register()
     (home / "mark").touch()

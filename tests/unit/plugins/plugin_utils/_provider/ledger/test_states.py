@@ -25,7 +25,7 @@ def take(ledger, holder, seconds=60, is_gone=lambda holder: False):
 
 
 def text(ledger, part="follow"):
-    return ledger.read(partial(states.read_text, name="prod", part=part))
+    return ledger.read(partial(states.stored_text, name="prod", part=part))
 
 
 def write(ledger, content, seen, part="follow"):
