@@ -225,6 +225,7 @@ mistakes:
 
 import os
 import typing as t
+from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils._erase.carry_out import Workplace
@@ -233,7 +234,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._erase.run import
 from ansible_collections.bareon.allocator.plugins.module_utils._erase.ways import AUTO, METHODS
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import read_protections
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_in_force, read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
 
 
@@ -268,6 +269,8 @@ def main() -> t.NoReturn:
 
 def _run(module: AnsibleModule, request: Request, machine: LocalMachine) -> dict[str, t.Any]:
     with only_run("disk_erase", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
+        # The list may have grown while this run waited.
+        request = replace(request, protections=protections_in_force(machine, module.params["protect"]))
         return run(request, Workplace(machine, Records(), stop_asked), module.log)
 
 

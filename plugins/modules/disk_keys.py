@@ -431,7 +431,12 @@ from ansible_collections.bareon.allocator.plugins.module_utils._keys.report impo
 from ansible_collections.bareon.allocator.plugins.module_utils._keys.run import Report, apply, foresee
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_of_node, read_protections
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import (
+    Protection,
+    protections_in_force,
+    protections_of_node,
+    read_protections,
+)
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import KEY_ARGUMENTS, KEY_EXCLUSIVE
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine, StepFailed
@@ -520,12 +525,15 @@ def checked_request(module: AnsibleModule, machine: LocalMachine) -> Request:
     if wrong:
         module.fail_json(msg="; ".join(wrong), mistakes=wrong)
     try:
-        request = request_of(module.params)
-        by_name = {one.name: protections_of_node(machine, one.device, protections) for one in request.containers}
-        words = {name: " and ".join(each.words for each in by) for name, by in by_name.items() if by}
-        return replace(request, protected=words)
+        return with_protected(request_of(module.params), protections, machine)
     except SchemaMistakes as error:
         module.fail_json(msg=str(error), mistakes=list(error.mistakes))
+
+
+def with_protected(request: Request, protections: t.Sequence[Protection], machine: LocalMachine) -> Request:
+    """Return the same with its containers on protected disks, and what protects them."""
+    by_name = {one.name: protections_of_node(machine, one.device, protections) for one in request.containers}
+    return replace(request, protected={name: " and ".join(each.words for each in by) for name, by in by_name.items() if by})
 
 
 def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Report:
@@ -534,6 +542,8 @@ def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Repor
         if module.check_mode or request.hand_over.part == LOOK:
             return foresee(request, machine)
         with only_run("disk_keys", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
+            # The list may have grown while this run waited.
+            request = with_protected(request, protections_in_force(machine, module.params["protect"]), machine)
             return apply(request, machine, stop_asked)
     except StepFailed as error:
         module.fail_json(msg=str(error))

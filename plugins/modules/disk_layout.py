@@ -445,13 +445,14 @@ arrays:
 
 import os
 import typing as t
+from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request, apply, foresee, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.least import too_small
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import paragraph
-from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import read_protections
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_in_force, read_protections
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure, as_result
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.bareon.form import is_bareon_list
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import SchemaMistakes, parse_static_schema, why_not_shrink
@@ -565,7 +566,9 @@ def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Repor
         return foresee(request, machine)
     try:
         with only_run("disk_layout", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
-            return apply(request, machine, stop_asked, module.log)
+            # The list may have grown while this run waited.
+            protections = protections_in_force(machine, module.params["protect"])
+            return apply(replace(request, protections=protections), machine, stop_asked, module.log)
     except StepFailed as error:
         module.fail_json(msg=str(error))
 

@@ -22,7 +22,8 @@ from ansible_collections.bareon.allocator.tests.support.host.loop_devices import
 
 MIB = 1024**2
 COLLECTIONS = pathlib.Path(__file__).parents[2] / ".venv" / "collections"
-COMMAND = ("-m", "ansible_collections.bareon.allocator.plugins.modules.disk_layout")
+MODULES = "ansible_collections.bareon.allocator.plugins.modules"
+COMMAND = ("-m", f"{MODULES}.disk_layout")
 PATIENCE = 120
 """Seconds."""
 BUSY = "is active on this host"
@@ -34,12 +35,12 @@ XFS = {"fs_type": "xfs", "mount": "/srv"}
 SWAP = {"fs_type": "swap", "mount": "swap"}
 
 
-def start(options: Plain, check: bool = False, tools: pathlib.Path | None = None) -> subprocess.Popen[str]:
-    """Start the module; `tools` is a folder of programs that are found before those of the system."""
+def start(options: Plain, check: bool = False, tools: pathlib.Path | None = None, module: str = "disk_layout") -> subprocess.Popen[str]:
+    """Start the module, or another one; `tools` is a folder of programs that are found before those of the system."""
     arguments = {"ANSIBLE_MODULE_ARGS": {**options, "_ansible_check_mode": check, "_ansible_diff": True}}
     path = os.environ["PATH"] if tools is None else f"{tools}{os.pathsep}{os.environ['PATH']}"
     process = subprocess.Popen(
-        [sys.executable, *COMMAND],
+        [sys.executable, "-m", f"{MODULES}.{module}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

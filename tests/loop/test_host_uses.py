@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import time
 import typing as t
 
 import pytest
@@ -159,3 +161,33 @@ def test_a_run_waits_for_another_one_or_says_who_it_is(loops, tmp_path):
         waiting = start({"schema": other, "lock_timeout": 600})
     assert not result_of(first).get("failed")
     assert result_of(waiting)["changed"]
+
+
+KEPT_OUT = {
+    "disk_layout": lambda disk: {"schema": two(disk, XFS), "wipe": [disk]},
+    "disk_erase": lambda disk: {"disks": [disk], "method": "zero"},
+}
+
+
+@pytest.mark.parametrize("module", KEPT_OUT)
+def test_an_entry_that_is_added_while_a_run_waits_protects(loops, host_list, module):
+    """The run has read its options, and then waits for the lock, whose file it has open then."""
+    disk = new_disk(loops)
+    apply({"schema": two(disk, EXT4)})
+    before = digest(disk)
+    with open("/run/bareon-disk-layout.lock", "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = start({**KEPT_OUT[module](disk), "lock_timeout": 600}, module=module)
+        while not has_open(waiting.pid, "/run/bareon-disk-layout.lock"):
+            assert waiting.poll() is None
+            time.sleep(0.05)
+        host_list.write_text(f"{disk}  # since today\n")
+    said = result_of(waiting)
+    assert said["failed"]
+    assert "/etc/bareon/protected:1" in said["msg"]
+    assert digest(disk) == before
+
+
+def has_open(process: int, path: str) -> bool:
+    folder = pathlib.Path(f"/proc/{process}/fd")
+    return any(os.path.realpath(link) == path for link in folder.iterdir() if link.is_symlink())

@@ -9,7 +9,8 @@ written no more blocks there than it writes in all, and no tool writes the first
 shows only as ciphertext: there are zeros where nothing was ever written.
 
 Each file system keeps its own trace of the first mount, after its kernel's headers: ext2, ext3 and ext4 the time of the last mount, XFS
-records in its log behind the one of mkfs, Btrfs the generation of its tree of UUIDs, F2FS a second checkpoint, FAT files.
+records in its log behind the one of mkfs, Btrfs the generation of its tree of UUIDs, F2FS a second checkpoint, FAT files. Tools also put
+files into one that nobody mounts, and may clear its log: so files count as well, in ext, XFS and Btrfs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import typing as t
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from .._storage.btrfs import BTRFS
 from .._storage.samples import SAMPLE, between_ends
 from .._storage.units import MIB, in_mib
 from .host import Host
@@ -27,6 +29,7 @@ from .signatures import SECTOR
 _BLOCK = 4096
 
 _DATA = "there are data without a signature at {}"
+_FILES = "there are files in it"
 
 _EXT_SUPERBLOCK = 1024
 _EXT_TIMES = struct.Struct("<I4xH")
@@ -39,11 +42,23 @@ _XFS_LOG = struct.Struct(">4sI40xQ28xI8xI24xB")
 _XFS_RECORD = struct.Struct(">I8xI")
 _XFS_RECORD_MAGIC = 0xFEEDBABE
 _LOG_BLOCK = 512
+_XFS_INODES = struct.Struct(">QQ72xI")
+"""At 128 of the superblock: of inodes, those that there are and those that are free; features that a kernel has to know."""
+_XFS_OWN, _XFS_OWN_OF_TREE, _XFS_TREE = 3, 16, 1 << 8
+"""Inodes of mkfs: the root's and two of the realtime section; more where a tree of its own has them, which is a feature."""
 _BTRFS_UUID_TREE = struct.Struct("<Q")
+_BTRFS_SIZES = struct.Struct("<Q20xI")
+"""At 120 of the superblock: bytes in use, bytes of a node."""
+_BTRFS_OWN = 64
+"""Nodes of mkfs, of which it makes nine or ten."""
+_BTRFS_INODE = " INODE_ITEM "
 _F2FS_PLACES = struct.Struct("<II52xI")
 """At 16 of the superblock: the logarithms of the bytes of a block and of the blocks of a segment; where checkpoints begin."""
-_FAT_PLACES = struct.Struct("<HBHB14xI4xI")
-"""At 11: bytes of a sector, sectors of a cluster, reserved sectors, copies of the FAT; sectors of one; the first cluster of the root."""
+_FAT_PLACES = struct.Struct("<HBHBH3xH12xI4xI")
+"""At 11: bytes of a sector, sectors of a cluster, reserved sectors, copies of the FAT, entries of the root; sectors of one, of FAT12 and
+FAT16 and of FAT32; the first cluster of the root. FAT32 has no other entries of the root, FAT12 and FAT16 have them behind the FATs."""
+_FAT_FIRST = 2
+"""The number of the first cluster."""
 _FAT_ENTRY = 32
 _FAT_LABEL = 0x08
 
@@ -100,7 +115,8 @@ def trace_of_use(host: Host, device: str, size: int, kind: t.Optional[str], left
         if kind is None:
             return _raw_data(_reader(host, device), size, left, between_ends(size))
         describe = _DESCRIBERS.get(kind)
-        return describe(_reader(host, device)) if describe is not None else None
+        trace = describe(_reader(host, device)) if describe is not None else None
+        return _files_in_btrfs(host, device) if trace is None and kind == BTRFS else trace
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     except struct.error:
@@ -169,7 +185,7 @@ def _ext(read: _Read) -> t.Optional[str]:
         struct.unpack_from("<I", superblock, place)[0] for place in (_EXT_INODES, _EXT_FREE, _EXT_FIRST, *_EXT_OWN)
     )
     # mke2fs takes those below the first one, the first one for lost+found, and some of the others for itself.
-    return "there are files in it" if inodes - free > first + sum(number > first for number in own) else None
+    return _FILES if inodes - free > first + sum(number > first for number in own) else None
 
 
 def _xfs(read: _Read) -> t.Optional[str]:
@@ -178,15 +194,25 @@ def _xfs(read: _Read) -> t.Optional[str]:
         return None
     begin = ((log >> bits) * group + (log & ((1 << bits) - 1))) * block
     record, taken = _XFS_RECORD.unpack(read(begin, _XFS_RECORD.size))
-    if record != _XFS_RECORD_MAGIC:
-        return None
     behind = _LOG_BLOCK + -(-taken // _LOG_BLOCK) * _LOG_BLOCK
-    return "it was mounted" if any(read(begin + behind, _BLOCK)) else None
+    if record == _XFS_RECORD_MAGIC and any(read(begin + behind, _BLOCK)):
+        return "it was mounted"
+    inodes, free, features = _XFS_INODES.unpack(read(128, _XFS_INODES.size))
+    return _FILES if inodes - free > (_XFS_OWN_OF_TREE if features & _XFS_TREE else _XFS_OWN) else None
 
 
 def _btrfs(read: _Read) -> t.Optional[str]:
     (generation,) = _BTRFS_UUID_TREE.unpack(read(65536 + 0x233, _BTRFS_UUID_TREE.size))
-    return "it was mounted" if generation else None
+    if generation:
+        return "it was mounted"
+    used, node = _BTRFS_SIZES.unpack(read(65536 + 120, _BTRFS_SIZES.size))
+    return _FILES if used > _BTRFS_OWN * node else None
+
+
+def _files_in_btrfs(host: Host, device: str) -> t.Optional[str]:
+    """Return whether few files are in one that nobody mounted: they need not take more room than none."""
+    outcome = host.run(["btrfs", "inspect-internal", "dump-tree", "-t", "5", device])
+    return _FILES if outcome is not None and outcome.stdout.count(_BTRFS_INODE) > 1 else None
 
 
 def _f2fs(read: _Read) -> t.Optional[str]:
@@ -198,12 +224,14 @@ def _f2fs(read: _Read) -> t.Optional[str]:
 
 
 def _vfat(read: _Read) -> t.Optional[str]:
-    sector, cluster, reserved, copies, table, root = _FAT_PLACES.unpack(read(11, _FAT_PLACES.size))
-    if not sector or root < 2:
+    sector, cluster, reserved, copies, of_root, small, large, root = _FAT_PLACES.unpack(read(11, _FAT_PLACES.size))
+    if not sector or not (small or root >= _FAT_FIRST):
         return None
-    content = read((reserved + copies * table + (root - 2) * cluster) * sector, min(cluster * sector, _BLOCK))
+    behind = reserved + copies * (small or large)
+    place, size = (behind, of_root * _FAT_ENTRY) if small else (behind + (root - _FAT_FIRST) * cluster, cluster * sector)
+    content = read(place * sector, min(size, _BLOCK))
     entries = (content[at : at + _FAT_ENTRY] for at in range(0, len(content), _FAT_ENTRY))
-    return "there are files in it" if any(entry[0] and not entry[11] & _FAT_LABEL for entry in entries) else None
+    return _FILES if any(entry[0] and not entry[11] & _FAT_LABEL for entry in entries) else None
 
 
 _DESCRIBERS: Mapping[str, Callable[[_Read], t.Optional[str]]] = {

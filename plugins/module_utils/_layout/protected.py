@@ -20,6 +20,7 @@ from .._facts.host import Host
 from .._facts.reader import Notes, read_contents, read_devices
 from .._facts.select import Disk, find_disks
 from .._facts.tree import Device, Tree
+from .._steps.machine import StepFailed
 
 PROTECTED_FILE = "/etc/bareon/protected"
 OPTION = "protect"
@@ -73,6 +74,14 @@ def read_protections(host: Host, option: Sequence[str]) -> tuple[tuple[Protectio
             if _wrong(entry):
                 mistakes.append(f"{PROTECTED_FILE}:{number}: {_wrong(entry)}")
     return tuple(found), tuple(mistakes)
+
+
+def protections_in_force(host: Host, option: Sequence[str]) -> tuple[Protection, ...]:
+    """Return the entries as they are now, for a run that may have waited for its lock; raises StepFailed where they cannot be read."""
+    found, mistakes = read_protections(host, option)
+    if mistakes:
+        raise StepFailed("; ".join(("nothing was changed", *mistakes)))
+    return found
 
 
 def _wrong(entry: str) -> str:

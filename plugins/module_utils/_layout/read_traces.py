@@ -59,11 +59,18 @@ def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, _Begun]]:
     listed, _refusals = find_disks(layout, present, ())
     layout, listed = with_salts(layout, present, listed)
     below = [device for disk in listed for device in present.tree.descendants(disk.device.name)]
-    partitions = {device.partition.uuid: device.name for device in below if device.partition is not None}
-    # Disk by disk: a cut of the power may leave each disk at another moment of the run.
-    for disk in layout.disks:
-        parts = ((part.device, partitions.get(part.unfinished) or partitions.get(part.receiving)) for part in disk.partitions)
-        yield from _in_turn(layout, [(device, name) for device, name in parts if name is not None])
+    # Disk by disk: a cut of the power may leave each disk at another moment of the run, and a copied table has the same PARTUUIDs.
+    for disk in listed:
+        there = [(child.partition.uuid, child.name) for child in present.tree.children(disk.device.name) if child.partition is not None]
+        yield from _in_turn(
+            layout,
+            [
+                (part.device, name)
+                for part in disk.desired.partitions
+                for uuid, name in there
+                if uuid is not None and uuid in (part.unfinished, part.receiving)
+            ],
+        )
     nodes = {device.uuid: device.name for device in below if device.kind == "lvm" and not device.is_part}
     cleared = {(volume.group, volume.name): volume.uuid for volume in present.logical if volume.unfinished and CLEARED in volume.tags}
     for group in layout.groups:
