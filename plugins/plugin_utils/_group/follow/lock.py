@@ -91,7 +91,7 @@ def owner_from_text(text: str) -> Owner | None:
 
 
 def is_gone(owner: Owner) -> bool:
-    """Return whether a process is known to have ended: nobody can tell of those of other hosts, boots and containers."""
+    """Return whether a process is known to have ended: nobody can see those of other hosts, boots and containers."""
     return bool(owner.numbering) and owner.numbering == _numbering() and not _lives(owner)
 
 
