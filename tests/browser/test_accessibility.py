@@ -89,18 +89,22 @@ PAGES = {
 
 
 GUIDES = ("docs/awx.md", "docs/how_to/fleet.md", "docs/how_to/ci.md", "docs/comparison.md")
-"""Guides with all that pages of the site are made of: code, long lines, tables, pictures."""
+"""Guides with all that pages of the site are made of: code, long lines, tables, pictures. These are seen in all views."""
+
+OTHERS = sorted({str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")} - {*GUIDES, "docs/site/index.md"})
+"""All other guides, which have the same colours and the same frame."""
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """Return the folder of some pages of the documentation, made as `make docs` makes all of them."""
+    """Return the folder of the guides, made as `make docs` makes them and the reference."""
     folder = tmp_path_factory.mktemp("site")
-    for guide in GUIDES:
+    for guide in (*GUIDES, *OTHERS):
         (folder / "source" / guide).parent.mkdir(parents=True, exist_ok=True)
         (folder / "source" / guide).write_text((ROOT / guide).read_text(encoding="utf-8"), encoding="utf-8")
-    shutil.copytree(ROOT / "docs" / "images", folder / "source" / "docs" / "images")
-    names = "\n".join(guide.removesuffix(".md") for guide in GUIDES)
+    for part in ("images", "examples", "development"):
+        shutil.copytree(ROOT / "docs" / part, folder / "source" / "docs" / part, dirs_exist_ok=True)
+    names = "\n".join(guide.removesuffix(".md") for guide in (*GUIDES, *OTHERS))
     (folder / "source" / "index.md").write_text(f"# Guides\n\n```{{toctree}}\n{names}\n```\n", encoding="utf-8")
     command = [
         sys.executable,
@@ -140,3 +144,8 @@ def test_axe_finds_nothing(name: str, axe: str, tmp_path: pathlib.Path) -> None:
 def test_axe_finds_nothing_on_the_site(guide: str, axe: str, site: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for width, flag in VIEWS:
         assert violations(site / guide.replace(".md", ".html"), axe, tmp_path / "profile", width, flag) == [], (guide, width, flag)
+
+
+@pytest.mark.parametrize("guide", OTHERS)
+def test_axe_finds_nothing_on_a_guide(guide: str, axe: str, site: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    assert violations(site / guide.replace(".md", ".html"), axe, tmp_path / "profile", *VIEWS[0]) == []
