@@ -73,6 +73,21 @@ options:
       - The task fails if a disk of this host was replaced, added or removed since then, or has another size.
       - Default is to compare only the disks of O(schema), each with its size in the schema.
     type: str
+  devices:
+    description:
+      - What the facts of the plan were read with, if not of all disks, as O(bareon.allocator.disk_facts#module:devices). Disks that it
+        leaves out are not compared with O(fingerprint).
+    type: list
+    elements: str
+    default: []
+    version_added: 1.1.0
+  include:
+    description:
+      - What the facts of the plan were read with, as O(bareon.allocator.disk_facts#module:include).
+    type: list
+    elements: str
+    default: []
+    version_added: 1.1.0
   wipe:
     description:
       - The IDs of the disks on which everything in the way of the layout may be destroyed.
@@ -448,6 +463,7 @@ import typing as t
 from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import Selection
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Report, Request, apply, foresee, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.least import too_small
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.lock import LOCK_ARGUMENTS, only_run, why_no_timeout
@@ -468,6 +484,8 @@ def main() -> t.NoReturn:
             "adopt": {"type": "bool", "default": False},
             "disks": {"type": "list", "elements": "str", "default": []},
             "fingerprint": {"type": "str"},
+            "devices": {"type": "list", "elements": "str", "default": []},
+            "include": {"type": "list", "elements": "str", "default": []},
             "wipe": {"type": "list", "elements": "str", "default": []},
             "protect": {"type": "list", "elements": "str", "default": []},
             "replace": {"type": "dict", "default": {}},
@@ -551,7 +569,10 @@ def checked_request(module: AnsibleModule, schema: t.Any, machine: LocalMachine)
         refuse(module, mistakes)
     layout = layout.with_shrinking(params["allow_shrink"])
     wipe = tuple(params["wipe"])
-    return Request(layout, wipe, params["keep_unlisted"], params["fingerprint"], params["confirm"], protections, params["replace"])
+    selection = Selection(tuple(params["include"]), tuple(params["devices"]))
+    return Request(
+        layout, wipe, params["keep_unlisted"], params["fingerprint"], params["confirm"], protections, params["replace"], selection
+    )
 
 
 def refuse(module: AnsibleModule, mistakes: t.Sequence[str]) -> t.NoReturn:

@@ -98,9 +98,9 @@ class Host:
         return t.cast("dict[str, t.Any]", json.loads((self._folder / "pulled/report/report.json").read_text(encoding="utf-8")))
 
 
-def serve(folder: Path, disk: str, size: int, space: int = 300) -> str:
-    """Put a plan of one partition on the server, with its digest, which is returned."""
-    facts = {"ram": 4096, "disks": [{"id": disk, "type": "ssd", "size": size}]}
+def serve(folder: Path, disk: str, size: int, space: int = 300, unused: t.Sequence[str] = ()) -> str:
+    """Put a plan of one partition on the server, with its digest, which is returned; `unused` are disks that have too little room."""
+    facts = {"ram": 4096, "disks": [{"id": disk, "type": "ssd", "size": size}, *({"id": one, "type": "ssd", "size": 64} for one in unused)]}
     text = json.dumps(make_plan([{"id": "data", "type": "partition", "size": space, "fs_type": "ext4"}], facts))
     (folder / "served/host1.json").write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -143,3 +143,19 @@ def test_a_plan_for_other_disks_is_refused(loops: Loops, tmp_path: Path, server:
     changed, failed, text = Host(tmp_path, disk, server).pull()
     assert (changed, failed) == (0, 1), text
     assert "TYPE" not in probe(f"{disk}p1")
+
+
+def test_a_plan_is_refused_where_a_disk_that_it_leaves_empty_has_changed(loops: Loops, tmp_path: Path, server: str) -> None:
+    disk, other = new_disk(loops), new_disk(loops, 64)
+    size = int(subprocess.run(["blockdev", "--getsize64", disk], capture_output=True, text=True, check=True).stdout) // MIB
+    host = Host(tmp_path, disk, server)
+    serve(tmp_path, disk, size, unused=["/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"])
+    _changed, failed, text = host.pull(bareon_devices=[disk, other])
+    assert failed == 1, text
+    assert "the plan was made for other disks" in text
+    assert f"{other} (64 MiB)" in text, "the disk that is there in its place"
+    assert "TYPE" not in probe(f"{disk}p1")
+    serve(tmp_path, disk, size, unused=[other])
+    changed, failed, text = host.pull(bareon_devices=[disk, other])
+    assert (changed, failed) == (1, 0), text
+    assert probe(f"{disk}p1")["TYPE"] == "ext4"

@@ -67,6 +67,21 @@ def select_disks(disks: Iterable[Disk], include: Iterable[str], patterns: Sequen
     return tuple(disk for disk in disks if disk.transport not in left_out and (not patterns or disk.device.name in wanted))
 
 
+@dataclass(frozen=True)
+class Selection:
+    """The disks that disk_facts was asked for: `include` and `patterns` as select_disks takes them."""
+
+    include: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+
+    def of(self, disks: Iterable[Disk]) -> tuple[Disk, ...]:
+        """Return those of some disks that it has."""
+        return select_disks(tuple(disks), self.include, self.patterns, [])
+
+
+ALL_DISKS = Selection()
+
+
 def _matches(disk: Disk, pattern: str) -> bool:
     names = [disk.id, disk.path, *disk.links, *(path.dev for path in (disk.device, *disk.paths))]
     return any(fnmatch.fnmatchcase(name, pattern) for name in names if name)

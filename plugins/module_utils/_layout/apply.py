@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from .._facts.present import Present
+from .._facts.select import ALL_DISKS, Selection
 from .._schema.model import Layout
 from .._steps import requirements
 from .._steps.key import NO_KEY
@@ -45,7 +46,7 @@ class Request:
     """What is asked for; `wipe` are ids of disks, `fingerprint` is that of the hardware of the plan (None: not compared).
 
     `confirm` is the digest of what may be destroyed (None: not compared). `protections` are the disks that nothing is written to,
-    `replacing` those that are emptied, with those that take their contents.
+    `replacing` those that are emptied, with those that take their contents; `selection` names the disks behind `fingerprint`.
     """
 
     layout: Layout
@@ -55,6 +56,7 @@ class Request:
     confirm: t.Optional[str] = None
     protections: tuple[Protection, ...] = ()
     replacing: Mapping[str, str] = field(default_factory=dict)
+    selection: Selection = ALL_DISKS
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], an
 
 def _plan(request: Request, machine: Machine) -> tuple[Present, LayoutPlan]:
     present = read_present(machine, request.layout, *([tuple(request.replacing)] if request.replacing else []))
-    options = (request.wipe, request.keep_unlisted, request.fingerprint, request.protections)
+    options = (request.wipe, request.keep_unlisted, request.fingerprint, request.protections, request.selection)
     if not request.replacing:
         return present, plan_steps(request.layout, present, *options)
     # Hosts get sources, and compile in each run what they import: this only where it is used.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from .._facts.present import Present
-from .._facts.select import LEFT_OUT, Disk
+from .._facts.select import ALL_DISKS, LEFT_OUT, Disk, Selection
 from .._facts.tree import Device
 from .._schema.model import DesiredDisk, Layout
 from .._storage.identity import BY_PATH
@@ -76,12 +76,17 @@ def _identity(disk: Disk, present: Present, slot: t.Optional[str]) -> list[t.Uni
 
 
 def check_fingerprint(
-    expected: t.Optional[str], found: Sequence[FoundDisk], present: Present, leaving: Collection[str] = ()
+    expected: t.Optional[str],
+    found: Sequence[FoundDisk],
+    present: Present,
+    leaving: Collection[str] = (),
+    selection: Selection = ALL_DISKS,
 ) -> Iterator[str]:
     """Give a refusal when the fingerprint is that of other hardware.
 
     A plan is made for all disks that disk_facts reports, with or without the kinds it leaves out unasked, or for those it uses alone;
-    with or without those that are `leaving` (kernel names), which are emptied onto others.
+    with or without those that are `leaving` (kernel names), which are emptied onto others; or for the `selection` that the facts were
+    asked for.
     """
     if expected is None:
         return
@@ -90,8 +95,10 @@ def check_fingerprint(
     usual = [disk for disk in present.disks if disk.transport not in LEFT_OUT]
     more = [disk for disk in present.disks if disk.transport not in LEFT_OUT or disk.transport in asked_for]
     slots = {disk.device.name: disk.desired.id for disk in found if disk.desired.id.startswith(BY_PATH)}
-    sets = [[disk for disk in disks if disk.device.name not in leaving] for disks in (usual, more)] if leaving else []
-    if expected not in {fingerprint(disks, present, slots) for disks in (usual, more, listed, *sets)}:
+    selected = selection.of(present.disks)
+    sets = [[disk for disk in disks if disk.device.name not in leaving] for disks in (usual, more, selected)] if leaving else []
+    if expected not in {fingerprint(disks, present, slots) for disks in (usual, more, listed, selected, *sets)}:
+        usual = usual if selection == ALL_DISKS else list(selected)
         unused = [f"{disk.id} ({present.tree.devices[disk.device.name].size // MIB} MiB)" for disk in usual if disk not in listed]
         yield (
             f"the plan was made for other disks: its fingerprint is {expected}, that of this host {fingerprint(usual, present)}; "

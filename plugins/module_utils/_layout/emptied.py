@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from .._facts.present import Present
+from .._facts.select import ALL_DISKS, Selection
 from .._schema.model import Layout
 from .._steps.signatures import EmptyDisk
 from .._steps.step import Step
@@ -37,6 +38,7 @@ def plan_replacing(
     keep_unlisted: bool = True,
     fingerprint: t.Optional[str] = None,
     protections: Sequence[Protection] = (),
+    selection: Selection = ALL_DISKS,
 ) -> LayoutPlan:
     """Return the steps, or every reason why there are none; `asked` are disks (ids) with those that take their contents.
 
@@ -45,7 +47,7 @@ def plan_replacing(
     disks, refusals = find_disks(layout, present, without_old_disks(present, asked, wipe), protections)
     layout, disks = with_salts(layout, present, disks)
     found = find_pairs(present, disks, asked, wipe, protections)
-    refusals = (*refusals, *check_fingerprint(fingerprint, disks, present, old_disks(present, asked)), *found.refusals)
+    refusals = (*refusals, *check_fingerprint(fingerprint, disks, present, old_disks(present, asked), selection), *found.refusals)
     if found.refusals:
         return LayoutPlan(refusals=refusals, notes=present.notes)
     plan = _plan(layout, present, disks, found.pairs, refusals, keep_unlisted)

@@ -23,6 +23,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .._facts.present import Present
+from .._facts.select import ALL_DISKS, Selection
 from .._facts.tree import Device
 from .._schema.model import Layout
 from .._steps.step import Step
@@ -85,16 +86,18 @@ def plan_steps(
     keep_unlisted: bool = True,
     fingerprint: t.Optional[str] = None,
     protections: Sequence[Protection] = (),
+    selection: Selection = ALL_DISKS,
 ) -> LayoutPlan:
     """Return the steps from the present state to the layout, or every reason why there are none.
 
     `wipe` are the ids of disks on which what is in the way may be destroyed. Without `keep_unlisted` partitions and logical volumes
     that the layout does not have are removed as well, on disks that are in `wipe` and carry the layout already; on all others they stay.
     `fingerprint` is that of the hardware the layout was planned for; None: it was not planned for any. `protections` win over `wipe`.
+    `selection` names the disks in the facts of the plan.
     """
     disks, refusals = find_disks(layout, present, wipe, protections)
     layout, disks = with_salts(layout, present, disks)
-    plan = plan_layout(layout, present, disks, (*refusals, *check_fingerprint(fingerprint, disks, present)), keep_unlisted)
+    plan = plan_layout(layout, present, disks, (*refusals, *check_fingerprint(fingerprint, disks, present, (), selection)), keep_unlisted)
     return concluded(layout, present, disks, plan, protections)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.blank import Remains
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import Selection
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.disks import FoundDisk, check_fingerprint, fingerprint
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
@@ -158,6 +159,25 @@ def test_fingerprints_are_those_of_the_planner():
     said = refusal(host, schema, fingerprint=planned_fingerprint(parse_hardware({"disks": facts})))
     assert "made for other disks" in said
     assert facts[1]["id"] in said
+
+
+def test_a_plan_for_some_disks_is_compared_with_those_that_the_facts_were_asked_for():
+    host = new_host()
+    present = host.present()
+    some = Selection(patterns=("*sda", "*sdb"))
+    expected = fingerprint(some.of(present.disks), present)
+    assert len(some.of(present.disks)) == 2 < len(present.disks)
+    schema = simple().schema
+
+    def says(selection):
+        return plan_steps(parse_static_schema(schema), present, fingerprint=expected, selection=selection).refusals
+
+    assert not says(some)
+    (said,) = says(Selection())
+    assert "made for other disks" in said
+    (said,) = says(Selection(patterns=("*sda", "*sdb", "*sdc")))
+    assert f"{BY_ID}sdc" in said
+    assert not says(Selection(include=("loop",), patterns=("*sda", "*sdb")))
 
 
 def test_a_plan_for_a_slot_is_for_whatever_disk_of_that_size_is_in_it():
