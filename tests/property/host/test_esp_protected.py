@@ -23,7 +23,8 @@ from ansible_collections.bareon.allocator.plugins.module_utils._facts.host impor
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Filesystem
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import protections_of, read_protections
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import new_host
-from hypothesis import given
+from ansible_collections.bareon.allocator.tests.support.house.share import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SERIAL, WWN, UUID = "S3Z8-NB0K1", "0x5000c500a1b2c3d4", "12ab-34cd"
@@ -88,6 +89,7 @@ def entries(draw, label):
 
 
 @given(st.data(), st.sampled_from(LABELS))
+@settings(max_examples=examples(100), deadline=None)
 def test_what_a_run_keeps_the_script_keeps(data, label):
     other = st.sampled_from(["# nothing", "", "sdb", "S3Z8NB0K", "previous", "{sdb", "*", "\u00e9t\u00e9"])
     lines = [data.draw(other), data.draw(entries(label)), data.draw(other)]
