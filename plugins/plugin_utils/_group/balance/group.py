@@ -74,12 +74,14 @@ def _plan_balanced(
     reserves = {assignment.group: found.reserve} if found.reserve is not None and found.reserve.matters else {}
     guard = Guard.at_every_step(state, reserves).or_as_in(found.state)
     budget = Budget(options.prices.most_data, options.prices.most_moves)
-    way = order(state, targets, guard, budget)
+    # Nothing is copied to step aside either.
+    in_order = budget if options.moves.disk_moves else dataclasses.replace(budget, data=0)
+    way = order(state, targets, guard, in_order)
     moves = way.moves
     if way.blocked and reserves and options.redundancy == Redundancy.PRICE:
         # Steps that come before N+1 on shared storage may cost some N+1 on the way, too.
         freer = dataclasses.replace(guard, reserves={})
-        found_way = order(state, targets, freer, budget)
+        found_way = order(state, targets, freer, in_order)
         if _left_wrong(state, found_way.moves, assignment.group, options) < _left_wrong(state, moves, assignment.group, options):
             way, moves, guard = found_way, found_way.moves, freer
     if way.blocked:

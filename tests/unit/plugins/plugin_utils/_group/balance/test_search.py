@@ -277,3 +277,11 @@ def test_hbal_moves_nothing_for_what_rounding_gains(bench, monkeypatch, gain, mo
     move = make_move(state, 0, MoveKind.FAILOVER_TO_ANY, 1)
     monkeypatch.setattr(hbal, "_best_step", lambda evaluation, *_rest: hbal.Step(move, evaluation.score - gain))
     assert len(list(hbal.steps_like_hbal(state, 0, hbal.HbalOptions(max_moves=1, min_gain_limit=0.0)))) == moves
+
+
+def test_without_disk_moves_nothing_is_copied_to_step_aside():
+    """Two instances wait for each other; the search itself got there by failovers alone."""
+    cluster = parse_text(generate(nodes=6, per_node=4, seed=999999, memscale=4.0).text())
+    moves = balanced(cluster, disk_moves=False, data_price=0)["plan"]["moves"]
+    assert moves
+    assert not any(move["data"] for move in moves)
