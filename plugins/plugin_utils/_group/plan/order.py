@@ -10,7 +10,8 @@
 
 Each instance goes straight to its target, once, as soon as there is room; those whose turn is last after all others that can.
 When nobody can go any more (three instances
-may wait for each other in a circle), one of them steps aside to where it lets another one go, and comes from there later.
+may wait for each other in a circle), one of them steps aside to where it lets another one go, and comes from there later. If instances
+still wait, all start again with these first: another one may have taken the room that they pass through.
 """
 
 from __future__ import annotations
@@ -114,16 +115,27 @@ class Ordered:
 
 def order(state: ClusterState, targets: Mapping[int, Place], guard: Guard, budget: Budget = DIRECT) -> Ordered:
     """Return moves that bring instances to their targets, in an order that a guard lets pass; `state` stays as it is."""
-    walk = _Walk(state.copy(), targets, budget)
-    guards = (guard,) if guard.on_the_way is guard.bounds else (guard.strict(), guard)
-    while any(walk.advance(one) for one in guards) or walk.step_aside(guards[-1]):
-        continue
+    walk = _walked(state, targets, guard, budget)
+    if walk.waiting:
+        # What has moved may be in the way of those that wait: they go first, where that is enough.
+        first = {instance: targets[instance] for instance in walk.waiting}
+        again = _walked(state, first | dict(targets), guard, dataclasses.replace(budget, trials=0))
+        walk = again if len(again.waiting) < len(walk.waiting) else walk
     staying = torn(state, [move.instance for move in walk.moves], walk.waiting) | frozenset(walk.waiting)
     if len(staying) == len(walk.waiting):
         return Ordered(tuple(walk.moves), tuple(walk.waiting))
     # Nobody goes without those that a rule wants together with it.
     found = order(state, {instance: place for instance, place in targets.items() if instance not in staying}, guard, budget)
     return Ordered(found.moves, tuple(instance for instance in targets if instance in staying or instance in found.blocked))
+
+
+def _walked(state: ClusterState, targets: Mapping[int, Place], guard: Guard, budget: Budget) -> _Walk:
+    """Return a walk that has gone as far as it can."""
+    walk = _Walk(state.copy(), targets, budget)
+    guards = (guard,) if guard.on_the_way is guard.bounds else (guard.strict(), guard)
+    while any(walk.advance(one) for one in guards) or walk.step_aside(guards[-1]):
+        continue
+    return walk
 
 
 def follow(state: ClusterState, moves: Sequence[Move], guard: Guard, budget: Budget) -> tuple[Move, ...]:

@@ -138,3 +138,14 @@ def test_what_is_saved_after_moves_misses_no_memory(bench):
     again = ClusterState.from_cluster(parse_text(write_text(after.to_cluster())))
     assert again.missing_memory.tolist() == state.missing_memory.tolist() == [100, 0, 0]
     assert again.quantities.tolist() == after.quantities.tolist()
+
+
+def test_those_that_find_no_turn_go_first(bench):
+    """What restarts on b when c fails leaves no room for x on its way over b, so x goes before y."""
+    nodes = [bench.node("a", offline=True), bench.node("b", total_memory=600.0, free_memory=600), bench.node("c")]
+    nodes += [bench.node(name, group="h") for name in "de"]
+    instances = [bench.instance("y", "a", memory=300, **SHARED), bench.instance("x", "a", "b", memory=400)]
+    state = bench.state(nodes, instances)
+    found = order(state, {0: (2, NOWHERE), 1: (3, 4)}, Guard.at_every_move(state, {0: SharedReserve.of(state, 0)}))
+    assert not found.blocked
+    assert [move.instance for move in found.moves] == [1, 0]
