@@ -6,11 +6,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 
-from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.model import DiskTemplate
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.state import ClusterState
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.health import group_health
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
@@ -73,8 +71,7 @@ def can_be_emptied(state: ClusterState) -> bool:
 
 @MODEST
 @given(super_clusters())
-def test_a_mirrored_group_is_emptied_whenever_that_is_possible(cluster):
-    mirrored = tuple(i for i in cluster.instances if i.disk_template == DiskTemplate.DRBD)
-    state = ClusterState.from_cluster(dataclasses.replace(cluster, instances=mirrored))
+def test_a_group_is_emptied_whenever_that_is_possible(cluster):
+    state = ClusterState.from_cluster(cluster)
     [found] = compress(state, [0], ScoreMode.HTOOLS)
     assert found.possible == can_be_emptied(state)

@@ -20,13 +20,14 @@ GROUPS = tuple(open_group(name) for name in ("ill", "spare"))
 @st.composite
 def super_clusters(draw):
     """Two groups: one in trouble more often than not, one with some room."""
-    shared = draw(st.booleans())
+    kind = draw(st.sampled_from(["shared", "mirrored", "both"]))
     ill = [f"a{number}" for number in range(3)]
     spare = [f"b{number}" for number in range(2)]
     sizes = {name: draw(st.integers(4, 9)) for name in ill} | {name: draw(st.integers(1, 8)) for name in spare}
     instances = []
     for number in range(draw(st.integers(1, 4))):
         primary, secondary = draw(st.permutations(ill))[:2]
+        shared = kind == "shared" or kind == "both" and draw(st.booleans())
         template = DiskTemplate.EXT if shared else DiskTemplate.DRBD
         memory = draw(st.integers(1, 4))
         instances.append(Instance(f"i{number}", memory, 1, 1, primary, "" if shared else secondary, disk_template=template))

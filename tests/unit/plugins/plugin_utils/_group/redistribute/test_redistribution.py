@@ -186,6 +186,21 @@ def test_places_that_led_nowhere_are_tried_anew_when_somebody_leaves(bench):
     assert len(told["moved_out"]) == 1
 
 
+def test_room_is_kept_for_one_that_is_down_on_its_way_over_its_secondary(bench):
+    """Only by a failover to a1 can `down` leave a3. Without room there it blocks moves after which no node fails N+1."""
+    sizes = {"a1": 300, "a2": 700, "a3": 500, "a4": 900, "b1": 100, "b2": 100}
+    members = [bench.node(n, n[0], total_memory=float(m), free_memory=m, offline=n == "a3", total_cpus=99.0) for n, m in sizes.items()]
+    guests = [
+        bench.instance("down", "a3", "a1", memory=100),
+        bench.instance("alone", "a2", memory=400, disk_template=DiskTemplate.EXT),
+        *(bench.instance(f"i{number}", "a4", memory=size, disk_template=DiskTemplate.EXT) for number, size in enumerate((200, 300, 400))),
+        bench.instance("there", "a1", "a4", memory=300),
+    ]
+    found = run(bench, members, guests)
+    assert [move["to"] for move in found["plan"]["moves"] if move["instance"] == "there"] == [["a2", "a1"]]
+    assert not found["groups"][0]["remains"]["n1_failing"]
+
+
 def test_where_nobody_alone_would_help_by_leaving_all_causes_say_what_they_lack(bench):
     """a1 lacks memory for the failure of a2 and for that of a3."""
     members = [bench.node("a1", "a", total_memory=400.0), *(bench.node(f"a{n}", "a", total_memory=700.0) for n in (2, 3))]
