@@ -16,7 +16,7 @@ from ..module_utils._data.errors import InputError, Mistake, Mistakes
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.facts import refuse_facts, shortened
 from ..plugin_utils._common.plain import is_literal, plain_input
-from ..plugin_utils._common.variables import refuse_unknown, without_facts
+from ..plugin_utils._common.variables import of_other_playbooks, refuse_unknown, without_facts
 
 
 class ActionModule(PlanningAction):
@@ -39,6 +39,9 @@ class ActionModule(PlanningAction):
             raise InputError([Mistake("inventory_hostname", f"{shortened(host)} {says}")])
         variables = without_facts(self._task, task_vars)
         refuse_unknown(task_vars, variables)
+        for says in of_other_playbooks(task_vars):
+            # The result of this task shows nothing.
+            self._display.warning(says)
         return {"options": self._values(names, variables), "_ansible_no_log": True}
 
     def _values(self, names: Mapping[str, str], variables: dict[str, t.Any]) -> dict[str, t.Any]:

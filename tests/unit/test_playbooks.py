@@ -16,6 +16,7 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pytest
 import yaml
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan
@@ -229,6 +230,38 @@ def test_drift_shows_what_is_not_as_planned_and_stops_where_it_must_not_be(tmp_p
     )
     assert "Stop where something is as it must not be" in text
     assert "the disk is gone" in (tmp_path / "gate.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("playbook", "name", "says"),
+    [
+        ("plan", "bareon_report", "is not read by plan, only by drift, erase, report"),
+        ("plan", "group_moves_url", "is not read by plan, only by follow, move"),
+    ],
+)
+def test_what_a_playbook_does_not_read_is_a_warning_where_it_is_given_to_it(tmp_path, playbook, name, says):
+    inventory = tmp_path / "hosts.yml"
+    known = {"ram": 1024, "disks": [{"id": "disk-a", "type": "ssd", "size": "200 GiB"}]}
+    inventory.write_text(json.dumps({"all": {"hosts": {"web": {"bareon_known_hardware": known}}}}), encoding="utf-8")
+    text = play(playbook, tmp_path, inventory=inventory, **{name: "x"})
+    assert f"{name} {says}" in " ".join(text.split())
+
+
+def test_what_the_inventory_has_for_other_playbooks_is_left_alone(tmp_path):
+    inventory = tmp_path / "hosts.yml"
+    known = {"ram": 1024, "disks": [{"id": "disk-a", "type": "ssd", "size": "200 GiB"}]}
+    host = {"bareon_known_hardware": known, "bareon_report": "page.html", "group_moves_url": "https://rapi"}
+    inventory.write_text(json.dumps({"all": {"hosts": {"web": host}}}), encoding="utf-8")
+    assert "is not read by" not in play("plan", tmp_path, inventory=inventory)
+    # What a playbook of the user's imports may be several of ours, with variables for each.
+    (tmp_path / "site.yml").write_text("- import_playbook: bareon.allocator.plan\n- import_playbook: bareon.allocator.report\n", "utf-8")
+    environment = {**os.environ, "ANSIBLE_HOME": str(tmp_path / "home"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections")}
+    environment.pop("ANSIBLE_CONFIG", None)
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(inventory), "site.yml", "-e", "bareon_report=other.html"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "is not read by" not in done.stdout + done.stderr
+    assert (tmp_path / "other.html").exists()
 
 
 def test_drift_asks_each_host_where_no_facts_are_given(tmp_path):

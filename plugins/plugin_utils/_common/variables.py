@@ -10,12 +10,15 @@ import contextlib
 import functools
 import re
 import typing as t
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+from ansible import context
 
 from ...module_utils._data.errors import Mistakes, suggest
 from .facts import PREFIXES
 
+_COLLECTION = "bareon.allocator."
 _ROOT = Path(__file__).resolve().parents[3]
 _NAMES = re.compile(rf"\b(?:{'|'.join(PREFIXES)})\w+")
 
@@ -66,8 +69,45 @@ def refuse_unknown(task_vars: Mapping[str, t.Any], variables: Mapping[str, t.Any
     mistakes.check()
 
 
+def of_other_playbooks(task_vars: Mapping[str, t.Any]) -> list[str]:
+    """Return warnings of variables of the command line that a run of our playbooks alone does not read, though others of ours do.
+
+    One file of variables may be for several playbooks, as an inventory is, so this is no mistake.
+    """
+    started = playbooks_of_run(context.CLIARGS.get("args") or ())
+    given = [name for name in task_vars["hostvars"]._variable_manager.extra_vars if str(name).startswith(PREFIXES)] if started else []
+    read = frozenset[str]().union(*map(_names_in, started))
+    run = " and ".join(file.stem for file in started)
+    return [f"{name} is not read by {run}, only by {_readers(name)}" for name in sorted({*given} - read)]
+
+
+def _readers(name: str) -> str:
+    return ", ".join(file.stem for file in sorted(_ROOT.glob("playbooks/*.yml")) if name in _names_in(file)) or "a role"
+
+
+def playbooks_of_run(named: Sequence[str]) -> tuple[Path, ...]:
+    """Return the playbooks of the collection that a run was started with, as the command names them; none where another is among them."""
+    files = [
+        _ROOT / "playbooks" / f"{name.removeprefix(_COLLECTION)}.yml" if name.startswith(_COLLECTION) else Path(name).resolve()
+        for name in named
+    ]
+    own = all(file.parent == _ROOT / "playbooks" and file.is_file() for file in files)
+    return tuple(files) if own else ()
+
+
 @functools.cache
 def known_names() -> frozenset[str]:
     """Return all words of our playbooks and roles that begin as options do."""
-    files = [*_ROOT.glob("playbooks/*.yml"), *_ROOT.glob("roles/*/*/**/*.yml")]
-    return frozenset(name for file in files for name in _NAMES.findall(file.read_text(encoding="utf-8")))
+    return frozenset[str]().union(*map(_names_in, _ROOT.glob("playbooks/*.yml")), *map(_names_of_role, _ROOT.glob("roles/*")))
+
+
+@functools.cache
+def _names_in(playbook: Path) -> frozenset[str]:
+    """Return the words of a playbook that begin as options do, and those of the roles that it runs."""
+    text = playbook.read_text(encoding="utf-8")
+    roles = [role for role in _ROOT.glob("roles/*") if re.search(rf"(?:name|role): {_COLLECTION}{role.name}$", text, re.MULTILINE)]
+    return frozenset(_NAMES.findall(text)).union(*map(_names_of_role, roles))
+
+
+def _names_of_role(role: Path) -> frozenset[str]:
+    return frozenset(name for file in role.glob("*/**/*.yml") for name in _NAMES.findall(file.read_text(encoding="utf-8")))
