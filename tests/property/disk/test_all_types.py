@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import typing as t
 
+import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.other_disks import on_all_other_disks
@@ -16,7 +17,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import SpaceType
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema
-from ansible_collections.bareon.allocator.tests.support.disk.exact import Exact
+from ansible_collections.bareon.allocator.tests.support.disk.exact import Exact, is_worse, taking_few_disks
 from ansible_collections.bareon.allocator.tests.support.disk.rules import broken
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 
@@ -26,6 +27,8 @@ SLACK = 400.0
 """MiB: what md, extents and ZFS keep of a level, at most; disks are large, so that it is less than what is noticed."""
 ARRAYS = {2: [("raid0", 2), ("raid1", 2)], 3: [("raid5", 3)], 4: [("raid6", 4), ("raid10", 4)]}
 KINDS = ("partition", "partition", "partitions", "raid", "vg", "btrfs", "zpool", "per_disk", "copies", "thin", "stripes", "mirror")
+SEVERAL = {"per_disk", "keep_data", "count"}
+"""Keys of what lies in more places than one, or where it is."""
 WHOLE = {"partition", "raid", "btrfs", "zpool"}
 
 
@@ -123,22 +126,53 @@ class Draft:
         for disk in self.disks:
             disk["type"] = self.chance.choice(["hdd", "ssd"])
         for one in self.entries:
-            if one["type"] in ("partition", "raid") and not {"per_disk", "keep_data", "count"} & one.keys() and self.chance.random() < 0.3:
+            if one["type"] in ("partition", "raid") and not SEVERAL & one.keys() and self.chance.random() < 0.3:
                 one["best_with_disks"] = 'yaql=$.disks.where($.type = "ssd")'
 
+    def rank(self) -> None:
+        """Have whole spaces like some disks best, others next, more than these have room for; groups prefer some as well."""
+        for one in self.entries:
+            if one["type"] in ("partition", "raid", "vg", "partitions") and not SEVERAL & one.keys() and self.chance.random() < 0.5:
+                some = self.chance.sample(self.names, self.chance.randint(1, len(self.names)))
+                cut = self.chance.randint(1, len(some))
+                tiers = [tier for tier in (sorted(some[:cut]), sorted(some[cut:])) if tier]
+                one["best_with_disks"] = [f"yaql=$.disks.where($.id in {tier})" for tier in tiers]
+                if not {"size", "min_size"} & one.keys() and one["type"] != "vg":
+                    # What costs nothing off its disks may be anywhere.
+                    one["min_size"] = min(1000, one.get("max_size", 1000))
+
+    def cache(self) -> None:
+        """Give volumes and ZFS pools caches and logs."""
+        for one in list(self.entries):
+            own: Plain = {"id": f"{one['id']}c", "type": "partition", **self.bounds(0.2), **self.where()}
+            if one["type"] == "lv":
+                kind = self.chance.choice([{}, {}, {"type": "raid", "level": "raid1", "legs": 2}])
+                self.entries.append({**own, **kind, "cache_of": one["id"]})
+            elif one["type"] == "zpool":
+                self.entries.append(own | self.chance.choice([{"cache_of": one["id"]}, {"log_of": one["id"]}]))
+                if self.chance.random() < 0.5:
+                    self.entries[-1]["apart_from"] = [one["id"]]
+
+    def spread(self) -> None:
+        """Have a space be on every disk but those of one or two others."""
+        lone = [one["id"] for one in self.entries if one["type"] in WHOLE and not SEVERAL & one.keys()]
+        for one in self.entries:
+            if "per_disk" in one and lone:
+                one["apart_from"] = self.chance.sample(lone, min(len(lone), self.chance.randint(1, 2)))
+                return
+
     def keep_apart(self) -> None:
-        lone = [one for one in self.entries if one["type"] in WHOLE and not {"per_disk", "keep_data", "count"} & one.keys()]
+        lone = [one for one in self.entries if one["type"] in WHOLE and not SEVERAL & one.keys()]
         if len(lone) > 1 and self.chance.random() < 0.25:
             one, other = self.chance.sample(lone, 2)
             one["apart_from"] = [other["id"]]
 
 
-def fault(seed: int, *, with_more: bool = False) -> str:
-    """Return what is wrong with the plan of one random machine, with ESPs and preferences or without; empty when nothing is."""
+def fault(seed: int, *more: str) -> str:
+    """Return what is wrong with the plan of one random machine, with `more` drawn (methods of the draft); empty when nothing is."""
     draft = Draft(seed)
-    if with_more:
-        draft.boot()
-        draft.prefer()
+    for addition in more:
+        getattr(draft, addition)()
     hardware = parse_hardware({"disks": draft.disks, "ram": 4096, "firmware": "uefi"})
     try:
         schema = parse_schema(draft.entries, hardware)
@@ -163,6 +197,38 @@ def fault(seed: int, *, with_more: bool = False) -> str:
     return exact.first_worse(allocation, best, NOTICED, SLACK) if allocation.proven else ""
 
 
+def fault_of_spread(seed: int) -> str:
+    """Return what is wrong with a plan of a space that is on every disk but those of others, which take as few as they need."""
+    draft = Draft(seed)
+    draft.spread()
+    hardware = parse_hardware({"disks": draft.disks, "ram": 4096, "firmware": "uefi"})
+    try:
+        schema = parse_schema(draft.entries, hardware)
+    except NoSolution:
+        return ""
+    spreading = next((space for space in schema.spaces if space.per_disk and space.apart_from), None)
+    if spreading is None or any(space.is_striped for space in schema.spaces):
+        return ""
+    choices = list(taking_few_disks(hardware, schema, draft.reserve))
+    try:
+        settled = on_all_other_disks(hardware, schema, draft.reserve)
+        allocation = allocate_fair(hardware, settled, reserve=draft.reserve)
+    except NoSolution as error:
+        return f"no plan: {error}" if choices else ""
+    if not choices:
+        return ""
+    positions = {at for at, space in enumerate(schema.spaces) if space.id in spreading.apart_from}
+    taken = frozenset(piece.disk for piece in allocation.pieces if piece.space in positions)
+    if len(taken) > len(choices[0][0]):
+        return f"the others lie on {sorted(taken)}, and {sorted(choices[0][0])} are enough"
+    exact = Exact(hardware, settled, draft.reserve)
+    for disks, _program, best in choices:
+        mine = [np.cumsum(sorted(exact.level(allocation, item) for item in turn)).tolist() for turn in exact.turns]
+        if is_worse(mine, best, NOTICED, SLACK):
+            return f"with the others on {sorted(disks)} instead of {sorted(taken)} it has {best}, not {mine}"
+    return ""
+
+
 @pytest.mark.parametrize("first", range(0, 1000, 100))
 def test_no_plan_is_worse_than_the_best_by_a_percent(first: int) -> None:
     # A share of the seeds in quick runs, all of them otherwise.
@@ -172,5 +238,33 @@ def test_no_plan_is_worse_than_the_best_by_a_percent(first: int) -> None:
 
 @pytest.mark.parametrize("first", range(5000, 5200, 100))
 def test_no_plan_with_boot_partitions_and_preferences_is_worse_than_the_best(first: int) -> None:
-    faults = {seed: said for seed in range(first, first + examples(100)) if (said := fault(seed, with_more=True))}
+    faults = {seed: said for seed in range(first, first + examples(100)) if (said := fault(seed, "boot", "prefer"))}
+    assert faults == {}
+
+
+@pytest.mark.parametrize("more", ["rank", "cache"])
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_no_plan_with_tiers_or_caches_is_worse_than_the_best(first: int, more: str) -> None:
+    faults = {seed: said for seed in range(first, first + examples(100)) if (said := fault(seed, more))}
+    assert faults == {}
+
+
+@pytest.mark.parametrize(
+    ("seed", "more"),
+    [
+        pytest.param(19, "rank", id="an extent beside what grows first"),
+        pytest.param(133, "rank", id="whole extents of a group with two tiers"),
+        pytest.param(798, "rank", id="a proof by room on disks that are not preferred"),
+        pytest.param(1152, "rank", id="a preference for which others pay much"),
+        pytest.param(142, "cache", id="levels in one percent"),
+        pytest.param(527, "cache", id="another is the poorest by half a percent"),
+    ],
+)
+def test_plans_that_were_worse_than_the_best(seed: int, more: str) -> None:
+    assert fault(seed, more) == ""
+
+
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_no_plan_of_a_space_on_all_other_disks_is_worse_than_the_best(first: int) -> None:
+    faults = {seed: said for seed in range(first, first + examples(100)) if (said := fault_of_spread(seed))}
     assert faults == {}

@@ -6,16 +6,18 @@
 
 The program is that of lexicographic max-min (Ogryczak and Śliwiński 2006): for k = 1, 2, ... the sum of the k lowest levels is made as
 large as it can be, beside what was reached before. It shares no code with the planner but its models; SciPy solves it. It knows every
-type of space, spares, copies, stripes, several partitions on each disk, boot partitions, kept partitions and the reserve. Of preferences it
-knows machines on which all can be met: what has one grows before what has none. Metadata are left out, so that its levels are a little
-higher than what can be had.
+type of space, spares, copies, stripes, caches, several partitions on each disk, boot partitions, kept partitions and the reserve. Of
+preferences it knows those of whole spaces, in any number of tiers, and those of groups on machines on which all can be met: minimums go
+before all levels, what has a preference grows before what has none, and not where it had to go elsewhere. Metadata are left out, so that
+its levels are a little higher than what can be had.
 """
 
 from __future__ import annotations
 
+import itertools
 import typing as t
-from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Allocation, Hardware, Schema, Space, SpaceType
@@ -54,6 +56,8 @@ class Exact:
         self.here: dict[tuple[int, int], list[int]] = {}
         """By space and disk, the choices that put the space there."""
         self.arrays: dict[int, int] = {}
+        self.off: list[tuple[int, float]] = []
+        """What it costs to lie off the disks that are liked best: the GiB of the minimum, times the tier."""
         for item in self.items():
             self.add(item)
         self.keep_apart()
@@ -100,13 +104,20 @@ class Exact:
         return space.weight > 0 and space.max_size != space.min_size
 
     @staticmethod
-    def liked(space: Space) -> Set[int]:
-        """Return the disks that a space may use, of these the best ones where it prefers some."""
-        return next((space.allowed & tier for tier in space.preferred_disks if space.allowed & tier), space.allowed)
+    def tier(space: Space, disk: int) -> int:
+        """Return which tier of a space's preference a disk belongs to: 0 is liked best, and everything without a preference."""
+        return next((tier for tier, disks in enumerate(space.preferred_disks) if disk in disks), len(space.preferred_disks))
+
+    @staticmethod
+    def is_off(space: Space, disk: int) -> bool:
+        """Return whether a space that prefers some of its disks to others has no preference for this one."""
+        liked = frozenset().union(*space.preferred_disks) & space.allowed
+        return bool(liked) and disk not in liked
 
     def prefers(self, space: Space) -> bool:
-        """Return whether a space is to be on some of its disks: to prefer all is no preference."""
-        return self.liked(space) != space.allowed
+        """Return whether a space, or the group of it, is to be on some of its disks: to rank all is no such preference."""
+        own = next((group for group in self.schema.spaces if group.id == space.volume_group), space)
+        return any(self.is_off(own, disk) for disk in own.allowed)
 
     def legs(self, space: Space) -> tuple[int, int]:
         """Return on how many disks a whole space lies, and how many parts of them hold data."""
@@ -138,12 +149,15 @@ class Exact:
         legs, data = self.legs(space)
         chosen: dict[int, list[tuple[int, float]]] = {}
         for area, (disk, room) in enumerate(self.areas):
-            if disk not in (self.liked(space) if item.disk is None else {item.disk}):
+            if disk not in (space.allowed if item.disk is None else {item.disk}):
                 continue
             here, amount = self.column(0, 1, whole=True), self.column(0, room)
             # Where it lies, the amount is a leg of its size.
             self.row([(amount, 1.0), (size, -1.0 / data), (here, -self.total)], low=-self.total)
             self.used[area].append((amount, 1.0))
+            self.off.append((here, self.tier(space, disk) * max(space.min_size / data, 1.0) / 1024))
+            if self.is_off(space, disk):
+                self.row([(size, 1.0), (here, self.total)], high=self.total + max(space.min_size, 1) / 1024)
             chosen.setdefault(self.hardware.drives[disk] if legs > 1 else area, []).append((here, 1.0))
             self.here.setdefault((item.space, disk), []).append(here)
         self.row([term for terms in chosen.values() for term in terms], low=legs, high=legs)
@@ -156,7 +170,8 @@ class Exact:
         if space.type is SpaceType.PARTITIONS:
             members = [Item(at)]
         arrays = [(self.arrays[own], 1.0) for own in self.arrays if self.schema.spaces[own].id in space.contains]
-        parts = [] if arrays else [(area, self.column(0, room)) for area, (disk, room) in enumerate(self.areas) if disk in space.allowed]
+        own = [area for area, (disk, _room) in enumerate(self.areas) if disk in space.allowed and not self.is_off(space, disk)]
+        parts = [] if arrays else [(area, self.column(0, self.areas[area][1])) for area in own]
         self.row([*arrays, *((column, 1.0) for _area, column in parts), *((self.size[own], -1.0) for own in members)], low=0.0)
         for area, column in parts:
             self.used[area].append((column, 1.0))
@@ -225,8 +240,14 @@ class Exact:
 
         Those of what has a preference come first.
         """
-        if any(low > high for low, high in self.bounds) or self.solve({}).x is None:
+        if any(low > high for low, high in self.bounds):
             return None
+        preferences = self.solve({column: -cost for column, cost in self.off})
+        if preferences.x is None or (
+            preferences.fun > 1e-4 and any(self.prefers(space) for space in self.schema.spaces if space.type in _POOLS)
+        ):
+            return None
+        self.row(self.off, high=preferences.fun + 0.5 / 1024)
         found: list[list[float]] = []
         for turn in self.turns:
             found.append([])
@@ -265,4 +286,38 @@ class Exact:
             return sorted(piece.size for piece in pieces)[item.turn] / space.weight
         if space.type in _POOLS:
             return sum(piece.size for piece in pieces) / space.weight
+        if any(self.is_off(space, piece.disk) for piece in pieces):
+            # What it has beyond its minimum there is what nobody else could use.
+            return max(space.min_size, 1) / space.weight
         return min((piece.size for piece in pieces), default=0) * self.legs(space)[1] / space.weight
+
+
+def taking_few_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> Iterator[tuple[frozenset[int], Exact, list[list[float]]]]:
+    """Yield where spaces may lie from which those on every disk are apart, with the program and the best levels of the other disks.
+
+    These are all choices of as few disks as have a plan; none without a plan.
+    """
+    spreading = {space.id for space in schema.spaces if space.per_disk and space.apart_from}
+    named = {name for space in schema.spaces if space.id in spreading for name in space.apart_from}
+    for count in range(1, len(hardware.disks)):
+        found = False
+        for chosen in itertools.combinations(range(len(hardware.disks)), count):
+            taken, drives = frozenset(chosen), {hardware.drives[disk] for disk in chosen}
+            left = frozenset(disk for disk, drive in enumerate(hardware.drives) if drive not in drives)
+            disks = dict.fromkeys(named, taken) | dict.fromkeys(spreading, left)
+            spaces = tuple(replace(space, allowed=space.allowed & disks.get(space.id, space.allowed)) for space in schema.spaces)
+            if all(space.allowed for space in spaces if space.id in spreading):
+                exact = Exact(hardware, replace(schema, spaces=spaces), reserve)
+                if (best := exact.best()) is not None:
+                    found = True
+                    yield taken, exact, best
+        if found:
+            return
+
+
+def is_worse(mine: list[list[float]], best: list[list[float]], noticed: float, slack: float) -> bool:
+    """Return whether some sums of lowest levels are below others, the first that differ noticeably."""
+    for own, its in zip(itertools.chain(*mine), itertools.chain(*best)):
+        if abs(own - its) > max(own, its) * noticed + slack:
+            return own < its
+    return False

@@ -30,6 +30,7 @@ cost for the next.
 _SAME = 0.005
 _FINE_STEP = 1.001
 _SAME_FINE = 0.0005
+_NOTICED = 0.001
 _MOST_PAID = 10
 """How many times the part that the poorest gain by a fine step a richer level may lose: a tenth of a percent is not worth half a disk."""
 _MOST_FINE_STEPS = 40
@@ -38,6 +39,8 @@ _FINE_STEPS_BY_PLACES = 4000
 _HALVINGS = 10
 _LEAST_STEP = 1.0
 """MiB per weight: an empty level has nothing to take a percent of."""
+_MORE_THAN_KEPT = 256.0
+"""MiB: a step that is less finds room in what others need not keep, and would leave them none when all have their sizes."""
 _QUESTIONS = 300
 _PROOFS = 6
 _LEAST_ROUNDS, _MOST_ROUNDS = 24, 100
@@ -145,7 +148,8 @@ class _Levels:
             level = min(levels)
             better = self._raised(plan, turn, level)
             if better is None:
-                settled = max(level * _STEP, level + _LEAST_STEP)
+                # The next in the same percent may rise alone.
+                settled = max(level * _FINE_STEP, level + _LEAST_STEP)
             else:
                 plan = better
         return plan
@@ -164,17 +168,34 @@ class _Levels:
         return plan
 
     def _finer_plans(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Iterator[Plan]:
-        """Yield better plans in which the poorest from a level on reach one a fine step higher, all of them or one alone."""
-        stuck = set(self._stuck(plan, turn, wanted))
-        risers = [at for at, own in self._rising(plan, turn).items() if level <= own < wanted and at not in stuck]
-        for rise in (risers, *([at] for at in risers if len(risers) > 1)):
-            if not rise or self._fine_steps <= 0:
+        """Yield better plans in which the poorest from a level on reach one a fine step higher.
+
+        All of them do, or one alone, or all while one that is little richer takes the place of the poorest, or while all that are richer
+        fall as far as that.
+        """
+        stuck, rising = set(self._stuck(plan, turn, wanted)), self._rising(plan, turn)
+        risers = [at for at, own in rising.items() if level <= own < wanted and at not in stuck]
+        payers = [at for at, own in rising.items() if wanted <= own < level * _STEP**2] if len(risers) > 1 else []
+        for rise, payer in (
+            (risers, None),
+            *(([at], None) for at in risers if len(risers) > 1),
+            *((risers, at) for at in payers),
+            ([], None),
+        ):
+            if not risers or self._fine_steps <= 0:
                 return
             self._fine_steps -= 1
-            units = [
-                self._held_finely(at, plan.sizes.units[at], level) if at not in rise else at_level(demand, wanted)
-                for at, demand in enumerate(self._problem.demands)
-            ]
+            if not rise:
+                units = self._sizes_at(wanted, turn, plan, level)
+                for at in stuck:
+                    units[at] = min(units[at], kept(self._problem.demands[at], plan.sizes.units[at]))
+            else:
+                units = [
+                    self._held_finely(at, plan.sizes.units[at], level) if at not in rise else at_level(demand, wanted)
+                    for at, demand in enumerate(self._problem.demands)
+                ]
+                if payer is not None:
+                    units[payer] = at_level(self._problem.demands[payer], level)
             found = self._search.ask(units, _FEW_NODES).placement
             sized = None if found is None else self._sized(found)
             if sized is not None and is_worth_its_price(sized, plan):
@@ -183,6 +204,8 @@ class _Levels:
     def _held_finely(self, at: int, units: int, level: float) -> int:
         """Return what a demand that does not rise keeps at least: all if it is as poor as the level, else as much as it may not pay."""
         demand = self._problem.demands[at]
+        if demand.growth_order is GrowthOrder.LEFTOVER:
+            return demand.low
         if not demand.weight or _level(demand, units) <= level * _FINE_STEP:
             return kept(demand, units)
         return max(demand.low, math.floor(units * (1 - _MOST_PAID * (_FINE_STEP - 1))))
@@ -211,7 +234,14 @@ class _Levels:
 
     def _raised(self, plan: Plan, turn: GrowthOrder, level: float) -> Plan | None:
         """Return a plan in which more than now reach a level a percent higher, with all that are poorer; None when none is found."""
-        wanted = max(level * _STEP, level + _LEAST_STEP)
+        wanted = self._next(plan, turn, level)
+        better = self._raised_to(plan, turn, level, wanted)
+        if better is None and wanted < level + _MORE_THAN_KEPT:
+            better = self._raised_to(plan, turn, level, level + _MORE_THAN_KEPT)
+        return better
+
+    def _raised_to(self, plan: Plan, turn: GrowthOrder, level: float, wanted: float) -> Plan | None:
+        """Return a plan in which more than now reach a wanted level, with all that are poorer than another; None when none is found."""
         answer, units = Answer(), self._sizes_at(wanted, turn, plan, level)
         stuck = self._stuck(plan, turn, wanted)
         if len(stuck) >= self._below(plan, turn, wanted):
@@ -238,6 +268,12 @@ class _Levels:
             if better is None and not sure:
                 self._leave_open(plan, turn, level, wanted)
         return better
+
+    def _next(self, plan: Plan, turn: GrowthOrder, level: float) -> float:
+        """Return the level a percent higher, at which each of the poorest that could grow is larger by a unit at least."""
+        wanted = max(level * _STEP, level + _LEAST_STEP)
+        poorest = (at for at, own in self._rising(plan, turn).items() if level <= own < wanted)
+        return max([wanted, *(_level(self._problem.demands[at], plan.sizes.units[at] + 1) for at in poorest)])
 
     def _stuck(self, plan: Plan, turn: GrowthOrder, wanted: float) -> list[int]:
         """Return the demands (positions) that are below a level whatever the others do."""
@@ -383,10 +419,13 @@ def _levels(problem: Problem, sizes: Sizes, turn: GrowthOrder) -> tuple[float, .
 
 
 def is_worth_its_price(one: Plan, other: Plan) -> bool:
-    """Return whether one plan is better by the first level that differs finely, and no level above pays many times what that gains."""
+    """Return whether one plan is better by the first level that differs finely.
+
+    A gain that nobody would notice is not worth many times as much of a level above.
+    """
     gain = 0.0
     for own, its in ((own, its) for mine, yours in zip(one.levels, other.levels) for own, its in zip(mine, yours)):
-        if gain and own < its * (1 - _MOST_PAID * gain):
+        if 0 < gain <= _NOTICED and own < its * (1 - _MOST_PAID * gain):
             return False
         if not gain and abs(own - its) > _SAME_FINE * max(own, its):
             if own < its:

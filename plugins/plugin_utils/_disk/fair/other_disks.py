@@ -4,18 +4,26 @@
 
 """Spaces with parts on every disk (`per_disk`) that share none with others (`apart_from`): they are on all disks but those.
 
-So the others are placed first, on as few disks as they need, and stay there.
+So the others take as few disks as they need, those that leave the best plan, and stay there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ....module_utils._data.errors import NoSolution
 from ....module_utils._data.words import listed
+from ..existing import is_used
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
-from .solve import allocate_fair
+from ..problem.formulate import canonical_order
+from ..problem.kept import find_kept
+from .levels import Plan, is_better, is_worth_its_price
+from .solve import allocate_fair, best_levels
+
+_MOST_CHOICES = 60
 
 
 def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> Schema:
@@ -28,6 +36,11 @@ def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> 
         return schema
     named = {name for space in schema.spaces if space.id in spreading for name in space.apart_from} - spreading
     parts = {name: _parts(schema, name) for name in named}
+    if len({frozenset(space.apart_from) for space in schema.spaces if space.id in spreading}) == 1:
+        best = _on_best_disks(hardware, schema, reserve, spreading, parts)
+        if best is not None:
+            return best
+    # Not all choices of many kinds of disks can be tried: then the others lie where they would by themselves.
     first = None
     for smallest_first in (False, True):
         others = _others(hardware, schema, spreading, parts, smallest_first=smallest_first)
@@ -44,6 +57,53 @@ def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> 
             # Where the others lie on disks that the space needs, they may do with smaller ones.
             continue
     return first or schema
+
+
+def _on_best_disks(
+    hardware: Hardware, schema: Schema, reserve: int, spreading: Collection[str], parts: Mapping[str, frozenset[str]]
+) -> Schema | None:
+    """Return the schema with the others on the disks that leave the best plan, of as few as have one; None where none is found."""
+    apart = frozenset().union(*parts.values())
+    kept = frozenset(piece.disk for piece in find_kept(hardware, schema).pieces if schema.spaces[piece.space].id in apart)
+    least = max((space.legs + space.spares for space in _named(schema, apart) if space.legs and not space.keep_data), default=0)
+    best: tuple[Schema, Plan] | None = None
+    found = 0
+    for chosen in itertools.islice(_choices(hardware, schema, least), _MOST_CHOICES):
+        if best is not None and len(chosen) > found:
+            break
+        disks = dict.fromkeys(parts, chosen | kept)
+        try:
+            settled = _settled(hardware, schema, spreading, parts, disks)
+        except NoSolution:
+            continue
+        if all(space.allowed or space.id not in apart for space in settled.spaces):
+            plan = best_levels(hardware, settled, reserve)
+            if plan is not None and (best is None or is_better(plan, best[1]) or is_worth_its_price(plan, best[1])):
+                best, found = (settled, plan), len(chosen)
+    return None if best is None else best[0]
+
+
+def _choices(hardware: Hardware, schema: Schema, least: int) -> Iterator[frozenset[int]]:
+    """Yield disks that some spaces may take, few before many; of disks that are alike the first."""
+    shared = Counter(hardware.drives)
+    kinds: dict[Hashable, list[int]] = {}
+    for at in sorted(canonical_order(hardware.disks), key=lambda at: is_used(hardware.disks[at])):
+        disk = hardware.disks[at]
+        may_use = tuple((at in space.allowed, *(at in tier for tier in space.preferred_disks)) for space in schema.spaces)
+        drive = hardware.drives[at] if shared[hardware.drives[at]] > 1 else None
+        kinds.setdefault((disk.size, disk.logical_block, disk.existing, is_used(disk), may_use, drive), []).append(at)
+    for count in range(least, len(hardware.disks)):
+        for counts in _counts(count, [len(disks) for disks in kinds.values()]):
+            yield frozenset(at for many, disks in zip(counts, kinds.values(), strict=True) for at in disks[:many])
+
+
+def _counts(total: int, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield all ways to make a total of numbers that are bounded."""
+    if not most:
+        yield from [()] if total == 0 else []
+        return
+    for first in range(min(total, most[0]), -1, -1):
+        yield from ((first, *rest) for rest in _counts(total - first, most[1:]))
 
 
 def _parts(schema: Schema, wish: str) -> frozenset[str]:

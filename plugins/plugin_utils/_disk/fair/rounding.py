@@ -16,6 +16,9 @@ from .filling import Targets
 
 _NOISE = 1e-3
 _ROUNDS = 64
+_CLOSE = 0.9995
+_FEW = 16
+"""Units."""
 
 
 def round_targets(problem: Problem, placement: Placement, targets: Targets, left: Sequence[int], lost: Sequence[int]) -> Sizes | None:
@@ -64,8 +67,15 @@ class _Rounding:
         return True
 
     def solve_exactly(self) -> bool:
-        """Find whole PVs and sizes up to the targets by an integer program; False when there are none."""
-        least = [demand.low for demand in self._problem.demands]
+        """Find whole PVs and sizes up to the targets by an integer program; False when there are none.
+
+        Sizes are close to the targets if such are found: what is worth most altogether need not be fair.
+        """
+        lows = [demand.low for demand in self._problem.demands]
+        close = [max(demand.low, math.floor(units * _CLOSE) - _FEW) for demand, units in zip(self._problem.demands, self._units)]
+        return self._solve_from(close) or (close != lows and self._solve_from(lows))
+
+    def _solve_from(self, least: Sequence[int]) -> bool:
         room = [float(max(size, 0)) for size in self._room]
         model = build(self._problem, Frame(least, self._units, room, self._placement, self._lost))
         worth = {column: float(demand.unit) for column, demand in zip(model.units, self._problem.demands)}

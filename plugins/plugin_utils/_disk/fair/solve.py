@@ -22,7 +22,7 @@ from ..place.search import only_placement, tight_placement, without_choice
 from ..problem.formulate import formulate
 from ..problem.model import Placement, Problem, Sizes, rank
 from .last_check import checked
-from .levels import Found, best_plan
+from .levels import Found, Plan, as_plan, best_plan
 from .sizes import size_fairly
 from .tidy import tidied
 
@@ -54,6 +54,16 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
         reason = explain(problem, functools.partial(has_plan, hardware, schema, reserve))
         raise NoSolution(reason.message, reason.data)
     return _allocation(schema, problem, *solved)
+
+
+def best_levels(hardware: Hardware, schema: Schema, reserve: int = 0) -> Plan | None:
+    """Return the plan that `allocate_fair` gives, as plans are compared; None where there is none, or none was found."""
+    problem = formulate(hardware, schema, reserve)
+    try:
+        solved = _solve(problem)
+    except Undecided:
+        return None
+    return None if solved is None else as_plan(problem, solved[0].placement, solved[1])
 
 
 def has_plan(hardware: Hardware, schema: Schema, reserve: int, remedy: Remedy) -> bool:

@@ -201,7 +201,12 @@ class Search:
         return Answer(found) if found is not None else Answer(proven=True, blamed=frozenset(range(len(units))))
 
     def refuted(self, units: Sequence[int], relaxed: Problem, *, quickly: bool = False) -> bool:
-        """Return whether it is proven that these sizes have no placement even in a problem that differs in having more room only."""
+        """Return whether it is proven that these sizes have no placement even in a problem that differs in having more room only.
+
+        Of that problem the room counts: what may lie where, this search knows, which preferences can have restricted.
+        """
+        pools = tuple(replace(own, hi=larger.hi) for own, larger in zip(self._problem.pools, relaxed.pools, strict=True))
+        relaxed = replace(self._problem, areas=relaxed.areas, pools=pools)
         search = copy(self)
         search._problem = relaxed
         search._packer, search.bounds = self._packer.with_room(relaxed), self.bounds.with_room(relaxed)
