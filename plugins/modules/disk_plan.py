@@ -271,7 +271,7 @@ options:
       per_disk:
         description:
           - Makes one V(partition), or this number of them, on every disk that the space may use. Bounds apply to each of them.
-          - With O(schema[].apart_from) it is every disk but those on which these spaces lie, which take as few as they need.
+          - With O(schema[].apart_from) it is every disk but those on which these spaces lie, which take as few of them as they need.
         type: raw
         default: false
       optional:

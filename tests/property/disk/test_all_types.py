@@ -217,15 +217,15 @@ def fault_of_spread(seed: int) -> str:
         return f"no plan: {error}" if choices else ""
     if not choices:
         return ""
-    positions = {at for at, space in enumerate(schema.spaces) if space.id in spreading.apart_from}
-    taken = frozenset(piece.disk for piece in allocation.pieces if piece.space in positions)
+    own = {piece.disk for piece in allocation.pieces if schema.spaces[piece.space].id == spreading.id}
+    taken = spreading.allowed - own
     if len(taken) > len(choices[0][0]):
-        return f"the others lie on {sorted(taken)}, and {sorted(choices[0][0])} are enough"
+        return f"the others take {sorted(taken)}, and {sorted(choices[0][0])} are enough"
     exact = Exact(hardware, settled, draft.reserve)
-    for disks, _program, best in choices:
+    for lost, _program, best in choices:
         mine = [np.cumsum(sorted(exact.level(allocation, item) for item in turn)).tolist() for turn in exact.turns]
         if is_worse(mine, best, NOTICED, SLACK):
-            return f"with the others on {sorted(disks)} instead of {sorted(taken)} it has {best}, not {mine}"
+            return f"with the others on {sorted(lost)} instead of {sorted(taken)} it has {best}, not {mine}"
     return ""
 
 

@@ -293,26 +293,30 @@ class Exact:
 
 
 def taking_few_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> Iterator[tuple[frozenset[int], Exact, list[list[float]]]]:
-    """Yield where spaces may lie from which those on every disk are apart, with the program and the best levels of the other disks.
+    """Yield the disks that a space on every disk loses to those from which it is apart, with the program and the best levels of the rest.
 
-    These are all choices of as few disks as have a plan; none without a plan.
+    These are all choices of as few of its disks as have a plan; none without a plan.
     """
     spreading = {space.id for space in schema.spaces if space.per_disk and space.apart_from}
     named = {name for space in schema.spaces if space.id in spreading for name in space.apart_from}
-    for count in range(1, len(hardware.disks)):
-        found = False
-        for chosen in itertools.combinations(range(len(hardware.disks)), count):
-            taken, drives = frozenset(chosen), {hardware.drives[disk] for disk in chosen}
-            left = frozenset(disk for disk, drive in enumerate(hardware.drives) if drive not in drives)
-            disks = dict.fromkeys(named, taken) | dict.fromkeys(spreading, left)
-            spaces = tuple(replace(space, allowed=space.allowed & disks.get(space.id, space.allowed)) for space in schema.spaces)
-            if all(space.allowed for space in spaces if space.id in spreading):
-                exact = Exact(hardware, replace(schema, spaces=spaces), reserve)
-                if (best := exact.best()) is not None:
-                    found = True
-                    yield taken, exact, best
-        if found:
+    wanted = frozenset().union(*(space.allowed for space in schema.spaces if space.id in spreading))
+    drives = {hardware.drives[disk] for disk in wanted}
+    free = frozenset(disk for disk, drive in enumerate(hardware.drives) if drive not in drives)
+    choices = {
+        frozenset(disk for disk in wanted if hardware.drives[disk] in lost)
+        for count in range(len(drives))
+        for lost in itertools.combinations(sorted(drives), count)
+    }
+    found: int | None = None
+    for lost in sorted(choices, key=len):
+        if found is not None and len(lost) > found:
             return
+        disks = dict.fromkeys(named, lost | free) | dict.fromkeys(spreading, wanted - lost)
+        spaces = tuple(replace(space, allowed=space.allowed & disks.get(space.id, space.allowed)) for space in schema.spaces)
+        exact = Exact(hardware, replace(schema, spaces=spaces), reserve)
+        if (best := exact.best()) is not None:
+            found = len(lost)
+            yield lost, exact, best
 
 
 def is_worse(mine: list[list[float]], best: list[list[float]], noticed: float, slack: float) -> bool:

@@ -4,7 +4,7 @@
 
 """Spaces with parts on every disk (`per_disk`) that share none with others (`apart_from`): they are on all disks but those.
 
-So the others take as few disks as they need, those that leave the best plan, and stay there.
+So the others take as few of these disks as they need, those that leave the best plan, and stay there.
 """
 
 from __future__ import annotations
@@ -62,37 +62,48 @@ def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> 
 def _on_best_disks(
     hardware: Hardware, schema: Schema, reserve: int, spreading: Collection[str], parts: Mapping[str, frozenset[str]]
 ) -> Schema | None:
-    """Return the schema with the others on the disks that leave the best plan, of as few as have one; None where none is found."""
+    """Return the schema with the others on the disks that leave the best plan, of as few as there is one with; None where none is found."""
     apart = frozenset().union(*parts.values())
-    kept = frozenset(piece.disk for piece in find_kept(hardware, schema).pieces if schema.spaces[piece.space].id in apart)
-    least = max((space.legs + space.spares for space in _named(schema, apart) if space.legs and not space.keep_data), default=0)
-    best: tuple[Schema, Plan] | None = None
-    found = 0
-    for chosen in itertools.islice(_choices(hardware, schema, least), _MOST_CHOICES):
-        if best is not None and len(chosen) > found:
+    kept = {piece.disk for piece in find_kept(hardware, schema).pieces if schema.spaces[piece.space].id in apart}
+    wanted = frozenset().union(*(space.allowed for space in _named(schema, spreading)))
+    free = frozenset(range(len(hardware.disks))) - _on_drives_of(hardware, wanted)
+    best: tuple[int, Schema, Plan] | None = None
+    # With a disk its whole drive is lost.
+    found = itertools.islice(_choices(hardware, schema, wanted), _MOST_CHOICES)
+    choices = dict.fromkeys(_on_drives_of(hardware, chosen) & wanted for chosen in found)
+    for chosen in sorted(choices, key=len):
+        if best is not None and len(chosen) > best[0]:
             break
-        disks = dict.fromkeys(parts, chosen | kept)
+        if not (taken := chosen | free | kept):
+            continue
         try:
-            settled = _settled(hardware, schema, spreading, parts, disks)
+            settled = _settled(hardware, schema, spreading, parts, dict.fromkeys(parts, taken))
         except NoSolution:
             continue
         if all(space.allowed or space.id not in apart for space in settled.spaces):
             plan = best_levels(hardware, settled, reserve)
-            if plan is not None and (best is None or is_better(plan, best[1]) or is_worth_its_price(plan, best[1])):
-                best, found = (settled, plan), len(chosen)
-    return None if best is None else best[0]
+            if plan is not None and (best is None or is_better(plan, best[2]) or is_worth_its_price(plan, best[2])):
+                best = len(chosen), settled, plan
+    return None if best is None else best[1]
 
 
-def _choices(hardware: Hardware, schema: Schema, least: int) -> Iterator[frozenset[int]]:
-    """Yield disks that some spaces may take, few before many; of disks that are alike the first."""
+def _on_drives_of(hardware: Hardware, disks: Collection[int]) -> frozenset[int]:
+    """Return all disks on the drives of some."""
+    drives = {hardware.drives[disk] for disk in disks}
+    return frozenset(disk for disk, drive in enumerate(hardware.drives) if drive in drives)
+
+
+def _choices(hardware: Hardware, schema: Schema, among: Collection[int]) -> Iterator[frozenset[int]]:
+    """Yield which of some disks others may take, few before many; of disks that are alike the first."""
     shared = Counter(hardware.drives)
     kinds: dict[Hashable, list[int]] = {}
     for at in sorted(canonical_order(hardware.disks), key=lambda at: is_used(hardware.disks[at])):
-        disk = hardware.disks[at]
-        may_use = tuple((at in space.allowed, *(at in tier for tier in space.preferred_disks)) for space in schema.spaces)
-        drive = hardware.drives[at] if shared[hardware.drives[at]] > 1 else None
-        kinds.setdefault((disk.size, disk.logical_block, disk.existing, is_used(disk), may_use, drive), []).append(at)
-    for count in range(least, len(hardware.disks)):
+        if at in among:
+            disk, drive = hardware.disks[at], hardware.drives[at]
+            may_use = tuple((at in space.allowed, *(at in tier for tier in space.preferred_disks)) for space in schema.spaces)
+            alike = disk.size, disk.logical_block, disk.existing, is_used(disk), may_use, drive if shared[drive] > 1 else None
+            kinds.setdefault(alike, []).append(at)
+    for count in range(len(among)):
         for counts in _counts(count, [len(disks) for disks in kinds.values()]):
             yield frozenset(at for many, disks in zip(counts, kinds.values(), strict=True) for at in disks[:many])
 
