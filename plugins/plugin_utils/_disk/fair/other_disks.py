@@ -65,7 +65,7 @@ def _on_best_disks(
     """Return the schema with the others on the disks that leave the best plan, of as few as there is one with; None where none is found."""
     apart = frozenset().union(*parts.values())
     kept = {piece.disk for piece in find_kept(hardware, schema).pieces if schema.spaces[piece.space].id in apart}
-    wanted = frozenset().union(*(space.allowed for space in _named(schema, spreading)))
+    wanted = frozenset().union(*(space.allowed for space in _named(schema, frozenset(spreading))))
     free = frozenset(range(len(hardware.disks))) - _on_drives_of(hardware, wanted)
     best: tuple[int, Schema, Plan] | None = None
     # With a disk its whole drive is lost.
