@@ -35,7 +35,7 @@ class Guest:
     pool: str = ""
     template: bool = False
     ha: str = ""
-    """The state that HA is asked for; empty where HA does not manage it."""
+    """The state that HA is asked for; empty where it is no resource of HA. What is `ignored` behaves as if it were none."""
     fails: str = ""
     """How its migrations fail."""
     lock: str = ""
@@ -48,6 +48,11 @@ class Guest:
     def sid(self) -> str:
         """How HA calls it."""
         return f"{'vm' if self.kind == 'qemu' else 'ct'}:{self.vmid}"
+
+    @property
+    def under_ha(self) -> bool:
+        """Whether HA manages it."""
+        return self.ha not in ("", "ignored")
 
 
 @dataclass

@@ -52,7 +52,7 @@ class Moves:
             raise Refused(400, "Parameter verification failed.", {"target": "target is local node."})
         if target not in self.machines or not self.machines[target].online:
             raise Refused(500, f"no such cluster node '{target}'")
-        if guest.ha:
+        if guest.under_ha:
             self._ha_move(guest, target)
             kind = "hamigrate" if guest.kind == "qemu" else "havzmigrate"
             return self.clock.task(guest.node, kind, guest.vmid, user, 0.0, lambda: "OK")
@@ -125,7 +125,7 @@ class Moves:
                     machine.storages[storage] = booked | {"avail": booked["avail"] - sign * size, "used": booked["used"] + sign * size}
 
     def _ha_migrate(self, names, given, *_):
-        guest = next((guest for guest in self.guests.values() if guest.sid == names["sid"] and guest.ha), None)
+        guest = next((guest for guest in self.guests.values() if guest.sid == names["sid"] and guest.under_ha), None)
         if guest is None:
             raise Refused(500, f"cannot migrate service '{names['sid']}' - not managed by HA")
         if given["node"] not in self.machines:
@@ -139,7 +139,7 @@ class Moves:
         self.maintained.append((what, node))
         if what == "enable":
             others = [name for name, machine in self.machines.items() if machine.online and not machine.maintenance]
-            for guest in [guest for guest in self.guests.values() if guest.ha and guest.node == node and others]:
+            for guest in [guest for guest in self.guests.values() if guest.under_ha and guest.node == node and others]:
                 self._left[guest.vmid] = node
                 self._ha_move(guest, min(others, key=lambda name: sum(one.node == name for one in self.guests.values())))
         for guest in [guest for guest in self.guests.values() if what == "disable" and self._left.get(guest.vmid) == node]:

@@ -13,7 +13,8 @@
     guests' configurations and locks      devices, ISO images and storages that a node has and another has not
 
 HA moves a guest back to the best nodes of its affinity unless failback is off. A rule that is not strict is a wish for these nodes, so
-heavy that balancing moves nobody away whom HA would move back; but guests may go elsewhere where nothing else is left.
+heavy that balancing moves nobody away whom HA would move back; but guests may go elsewhere where nothing else is left. HA neither moves nor
+balances guests in its state `ignored`, and refuses to migrate them; its strict rules are kept for them all the same.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ _RESOURCES = ListOf(
         "an HA resource",
         [
             Row("sid", NAME, required=True),
+            Row("state", NAME, default="started"),
             Row("group", NAME),
             Row("failback", TRUTH, default=True),
             Row("auto-rebalance", TRUTH, default=True),
@@ -98,8 +100,15 @@ def check_quorum(documents: Mapping[str, t.Any], mistakes: Mistakes) -> None:
 
 
 def managed_by_ha(documents: Mapping[str, t.Any], mistakes: Mistakes) -> frozenset[str]:
-    """Return the guests under HA, as `vm:101` or `ct:102`."""
-    return frozenset(resource["sid"] for resource in _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes))
+    """Return the guests under HA, as `vm:101` or `ct:102`; one in the state `ignored` is not, until it gets another."""
+    return frozenset(
+        resource["sid"] for resource in _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes) if _is_managed(resource)
+    )
+
+
+def _is_managed(resource: Values) -> bool:
+    managed: bool = resource["state"] != "ignored"
+    return managed
 
 
 def in_maintenance(documents: Mapping[str, t.Any], mistakes: Mistakes) -> frozenset[str]:
@@ -155,7 +164,7 @@ def _affine(name: str, members: tuple[str, ...], nodes: str, strict: bool, retur
 
 def _ha_rules(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistakes) -> Iterator[Rule]:
     resources = _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes)
-    staying = {name for resource in resources if not resource["failback"] for name in guests.of(resource["sid"])}
+    staying = {name for one in resources if not (one["failback"] and _is_managed(one)) for name in guests.of(one["sid"])}
     for values in _listed(documents, "/cluster/ha/rules", _RULES, mistakes):
         name, members = f"HA rule {values['rule']}", guests.of(values["resources"])
         if values["disable"]:
@@ -188,7 +197,7 @@ def _scheduled(documents: Mapping[str, t.Any], guests: Guests, mistakes: Mistake
     said = dict(part.strip().partition("=")[::2] for part in crs.split(",")) if isinstance(crs, str) else crs
     if isinstance(said, Mapping) and said.get("ha") in ("static", "dynamic") and str(said.get("ha-auto-rebalance")).lower() in _YES:
         resources = _listed(documents, "/cluster/ha/resources", _RESOURCES, mistakes)
-        managed = [name for resource in resources if resource["auto-rebalance"] for name in guests.of(resource["sid"])]
+        managed = [name for one in resources if one["auto-rebalance"] and _is_managed(one) for name in guests.of(one["sid"])]
         yield Rule("HA, which balances it itself (crs: ha-auto-rebalance),", RuleKind.IGNORE, tuple(managed), reason="ha")
 
 

@@ -331,6 +331,17 @@ def test_ha_balances_only_what_it_is_told_to():
     assert [(rule.instances, rule.reason) for rule in told.rules] == [(("100",), "ha")]
 
 
+def test_what_ha_ignores_is_ours_and_not_asked_of_ha():
+    """HA refuses to migrate a resource in the state `ignored`, and does not balance it."""
+    machines = {f"pve{number}": Machine() for number in (1, 2)}
+    guests = [Guest(100, "pve1", ha="ignored"), Guest(101, "pve1", ha="started")]
+    told = read(Cluster(machines, guests, options={"crs": {"ha": "static", "ha-auto-rebalance": 1}}))
+    assert [(rule.instances, rule.reason) for rule in told.rules] == [(("101",), "ha")]
+    assert [instance.under_ha for instance in told.instances] == [False, True]
+    plan = run_evacuate(Loaded(told, {}), {"nodes": ["pve1"]})["plan"]
+    assert plan["commands"] == ["qm migrate 100 pve2 --online"]
+
+
 def test_a_cluster_without_quorum_is_refused():
     with pytest.raises(InputError, match="no quorum"):
         read(small_cluster(quorate=False))
