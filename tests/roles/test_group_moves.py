@@ -197,7 +197,9 @@ def test_ganeti_stops_and_goes_on(bed):
     stopped = bed.run()
     assert stopped.code == 2
     assert "1 of 3 moves are done." in stopped.text
-    assert "web: replace_disks to c failed: job 19 ended with error: ['told to fail: replace-disks web c']" in stopped.text
+    # Long lines are wrapped.
+    said = " ".join(stopped.text.split())
+    assert "web: replace_disks to c failed: job 19 ended with error: ['told to fail: replace-disks web c']" in said
     assert "What remains: web (1 of 2 steps done), idle (0 of 1 steps done)." in stopped.text
     assert bed.log("submit") == ["migrate web", "replace-disks db a", "replace-disks web c"]
     finishes(bed)
