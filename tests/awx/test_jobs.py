@@ -16,7 +16,8 @@ import subprocess
 import typing as t
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger import states
+from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.open import load_world, open_ledger
 from ansible_collections.bareon.allocator.tests.support.provider import servers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -100,3 +101,25 @@ def test_what_a_cluster_is_followed_by_outlives_a_job(run: t.Callable[..., Job],
     assert json.loads((state / "follow" / "state.json").read_text())["moved"] == kept["moved"]
     lost = run("follow.yml", follow_now="2026-03-02T08:00:00Z")
     assert "on a volume" in lost.printed
+
+
+def test_a_cluster_is_followed_by_jobs_that_share_nothing_but_a_ledger(run: t.Callable[..., Job]) -> None:
+    def kept(url: str) -> states.StoredText:
+        with open_ledger(url) as ledger:
+            return ledger.read(lambda connection: states.stored_text(connection, "sample", "follow"))
+
+    with servers.postgresql() as url:
+        asked = {"follow_state": "ledger", "follow_state_name": "sample", "environment": {"BAREON_DATABASE": url}}
+        first = run("follow.yml", follow_now="2026-03-02T08:00:00Z", **asked)
+        assert first.code == 0, first.printed
+        assert "state.json" not in first.printed
+        before = kept(url)
+        second = run("follow.yml", follow_now="2026-03-02T08:01:00Z", **asked)
+        assert second.code == 0, second.printed
+        after = kept(url)
+    assert before.content is not None
+    assert after.content is not None
+    seen = [json.loads(text.content or "")["groups"]["group-01"]["urgent"]["down"] for text in (before, after)]
+    assert seen == [1, 2], "the second job knows what the first has seen"
+    assert "repairs what is wrong" not in first.printed
+    assert "repairs what is wrong" in second.printed
