@@ -90,11 +90,14 @@ comparable() {
         | grep -a .
 }
 unquoted() { sed -E "p; s/^[^!-~]*[\"'](.*)[\"'][^!-~]*\$/\\1/"; }
-# Doubt protects: an entry counts with and without a comment, a tag and quotes. What is no ASCII ends a line, or may be a space, or a letter
-# with an accent, which has several forms that may begin with an ASCII letter: anything counts for it, but it never names what is all ASCII.
+# Doubt protects: an entry counts with and without a comment, a tag, quotes and a folder of links. What is no ASCII ends a line, or may be a
+# space, or a letter with an accent, which has several forms that may begin with an ASCII letter: anything counts for it, but it never names
+# what is all ASCII.
 patterns() {
     sed -E 's/\xe2\x80[\xa8\xa9]|\xc2\x85/\n/g; p; s/[^ -~\t]+/\n/g' "$1" | sed -E '/^[[:space:]]*#/d; p; s/[^!-~]#.*$//' | unquoted \
-        | sed -E 'p; s/^[^!-~]*[A-Za-z]+=//' | unquoted | comparable | sort -u \
+        | sed -E 'p; s/^[^!-~]*[A-Za-z]+=//' | unquoted \
+        | sed -E 'p; s,^[^!-~]*(/*[Dd][Ee][Vv]/+)?[Dd][Ii][Ss][Kk]/+[Bb][Yy]-[A-Za-z]+/+,,; s/\\x[0-7][0-9A-Fa-f]/\xc2\xa0/g' \
+        | comparable | sort -u \
         | sed -E 's/[][(){}.*+?^$|\\]/\\&/g; s/[a-z]?[^ -~\t]+/.*/g; s/^(\.\*| )+$/.*([^ -~]|\\\\x[0-9a-f]{2}).*/'
 }
 # All that names the disks below a partition: of each of their devices its nodes, links, numbers and labels.

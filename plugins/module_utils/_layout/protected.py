@@ -5,8 +5,9 @@
 """Which disks are protected: by the option `protect` or by the host's own list. A protected disk is never written to, whatever `wipe` says.
 
 An entry is an id of a disk (any link of /dev/disk/by-id or by-path, with or without its folder), a serial number, a WWN, or the label of
-something on the disk, or its UUID. Doubt protects: an entry counts with and without what looks like a comment behind it, a tag as in fstab
-before it, and quotes around it; and a link to a partition or to an array protects all disks below.
+something on the disk, or its UUID. Doubt protects: an entry counts with and without what looks like a comment behind it, and a tag as in
+fstab, quotes or a folder of links around it, in capitals as in small letters; and a link to a partition or to an array protects all disks
+below.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ OPTION = "protect"
 _COMMENT = re.compile(r"\s#.*")
 _TAG = re.compile(r"(?:LABEL|UUID|PARTLABEL|PARTUUID|ID|SERIAL|WWN)=(?P<value>.+)", re.IGNORECASE)
 _QUOTED = re.compile(r"""(?P<quote>["'])(?P<value>.+)(?P=quote)""")
+_LINK = re.compile(r"(?:/*dev/+)?disk/+by-[a-z]+/+(?P<value>.+)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\x([0-7][0-9a-f])", re.IGNORECASE)
+"""What udev writes in links for what their names cannot have."""
+_UNSEEN = "Cf"
+"""Characters without a width, which come along when an entry is copied from a page."""
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ufffd]")
 _WWN = re.compile(r"(?:wwn-|nvme-)?(?:(?:naa|eui|nguid|uuid)\.|0x)?(?P<digits>[0-9a-f-]{16,})")
 
@@ -48,9 +54,10 @@ class Protection:
     def spellings(self) -> frozenset[str]:
         """Return what the entry may mean: the whole line, and the line without a comment, a tag and quotes."""
         found = {self.entry, _COMMENT.sub("", self.entry).strip()}
-        for form in (_QUOTED, _TAG, _QUOTED):
+        for form in (_QUOTED, _TAG, _QUOTED, _LINK):
             found |= {match["value"].strip() for match in map(form.fullmatch, found) if match is not None}
-        return frozenset(_composed(spelling) for spelling in found) - {""}
+        found |= {_ESCAPED.sub(lambda match: chr(int(match[1], 16)), spelling) for spelling in found}
+        return frozenset(_plain(spelling) for spelling in found) - {""}
 
     @property
     def is_node(self) -> bool:
@@ -92,7 +99,7 @@ def _wrong(entry: str) -> str:
 
 def protections_of(disk: Disk, tree: Tree, protections: Iterable[Protection]) -> tuple[Protection, ...]:
     """Return the entries that protect a disk; none: it is not protected."""
-    names = frozenset(map(_composed, _names(disk, tree)))
+    names = frozenset(map(_plain, _names(disk, tree)))
     identities = frozenset(_identities(disk))
     return tuple(
         each for each in protections if each.spellings & names or {_comparable(spelling) for spelling in each.spellings} & identities
@@ -147,9 +154,9 @@ def _identities(disk: Disk) -> Iterator[str]:
         yield from (_comparable(str(row[column])) for column in ("serial", "wwn") if row.get(column))
 
 
-def _composed(text: str) -> str:
-    """Return a text in the one of its forms in which all letters with accents are one character."""
-    return unicodedata.normalize("NFC", text)
+def _plain(text: str) -> str:
+    """Return a text in the form in which those are alike that people take for one: letters with accents, capitals, what nobody sees."""
+    return unicodedata.normalize("NFC", "".join(letter for letter in text if unicodedata.category(letter) != _UNSEEN).casefold())
 
 
 def _comparable(text: str) -> str:

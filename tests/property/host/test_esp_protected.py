@@ -79,7 +79,26 @@ def kept_by_script(file, label, folder):
 @st.composite
 def entries(draw, label):
     """A line that names the disk: with a tag, quotes, a comment, spaces, and letters in any of their forms."""
-    name = draw(st.sampled_from([label, SERIAL, SERIAL.lower(), WWN, f"naa.{WWN[2:].upper()}", f"wwn-{WWN}", UUID, "/dev/sda", "wwn-sda"]))
+    link = f"/dev/disk/by-label/{label}".replace(" ", draw(st.sampled_from([" ", "\\x20"])))
+    name = draw(
+        st.sampled_from(
+            [
+                label,
+                label.upper(),
+                f"{label}\u200b",
+                SERIAL,
+                SERIAL.lower(),
+                WWN,
+                f"naa.{WWN[2:].upper()}",
+                f"wwn-{WWN}",
+                UUID,
+                UUID.upper(),
+                "/dev/sda",
+                "wwn-sda",
+                link,
+            ]
+        )
+    )
     name = unicodedata.normalize(draw(st.sampled_from(["NFC", "NFD"])), name)
     quoted = st.sampled_from(["{}", '"{}"', "'{}'"])
     tag = draw(st.sampled_from(["", "", "LABEL=", "uuid=", "SERIAL=", "Wwn="]))

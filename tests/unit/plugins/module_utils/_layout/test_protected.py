@@ -71,6 +71,9 @@ def disk_of(present, name):
         "5000C500A1B2C3D4",
         "naa.5000c500a1b2c3d4",
         "wwn-0x5000c500a1b2c3d4",
+        "/dev/disk/by-id/wwn-0x5000C500A1B2C3D4",
+        "/dev/disk/by-id/WWN-SDA",
+        "//dev/disk//by-id/wwn-sda",
         "precious # 1",
         "'precious # 1'",
         'LABEL="precious # 1"',
@@ -100,6 +103,13 @@ def test_an_entry_protects_by_id_serial_number_wwn_and_label(entry):
         "5c4d",
         "partuuid=5c4d # x",
         "luks",
+        "12AB-34CD",
+        "UUID=12AB-34CD",
+        "/dev/disk/by-uuid/12AB-34CD",
+        "/dev/disk/by-partlabel/caf\u00e9\\x20data",
+        "disk/by-partuuid/5C4D",
+        "12ab-34cd\u200b",
+        "\ufeffLUKS",
     ],
 )
 def test_an_entry_protects_by_the_name_of_a_partition_and_by_uuids(entry):
