@@ -19,7 +19,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._schema.model imp
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import WritePartitionTable
-from ansible_collections.bareon.allocator.tests.loop.layout_runs import Mounted, digest, new_disk, run, schema
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, Mounted, digest, new_disk, run, schema
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
 SIZE = 120
@@ -144,3 +144,43 @@ def test_copies_of_what_was_on_the_whole_disk_do_not_refuse_what_comes_later(loo
     run(*MADE[kind], disk)
     assert carry_out(layout(disk, FIRST), wipe=(disk,)).problem is None
     assert carry_out(layout(disk, {**FIRST, "size": 300}, {"name": "second", "size": 90})).problem is None
+
+
+RAW = b"records of a database without a signature".ljust(512, b"\1") * 64
+
+
+@pytest.mark.parametrize("at_end", [False, True], ids=["begin", "end"])
+@pytest.mark.parametrize("whose", ["the layout's", "somebody's"])
+def test_raw_data_of_a_partition_that_the_kernel_alone_has_are_kept(loops: Loops, whose: str, at_end: bool) -> None:
+    """As sgdisk leaves it while another partition is in use: the entry is gone, and the kernel could not read the table again."""
+    disk, raw = new_disk(loops, SIZE), {"name": "raw", "size": 30}
+    if whose == "the layout's":
+        made = wanted = layout(disk, FIRST, raw)
+    else:
+        made, wanted = layout(disk, FIRST), layout(disk, FIRST, {"name": "new", "size": 60})
+    assert carry_out(made).problem is None
+    if whose == "somebody's":
+        subprocess.run(["sfdisk", "--quiet", "--append", disk], input="start=30MiB, size=30MiB\n", text=True, check=True)
+        subprocess.run(["partx", "--update", disk], check=True)
+    begin = 21 if whose == "the layout's" else 30
+    with open(disk, "r+b") as file:
+        file.seek(begin * MIB if not at_end else (begin + 30) * MIB - len(RAW))
+        file.write(RAW)
+    run("sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--delete", disk, "2")
+    before = digest(disk)
+    for report in (foresee(wanted), carry_out(wanted)):
+        assert report.problem is not None
+        assert "data of partition 2, which the kernel still has" in report.problem
+        assert (report.done, report.pending, report.losses) == ((), (), ())
+    assert digest(disk) == before
+    assert [loss.disk for loss in foresee(wanted, wipe=(disk,)).losses] == [disk]
+
+
+def test_a_partition_that_the_kernel_alone_has_and_that_is_blank_is_no_loss(loops: Loops) -> None:
+    disk = new_disk(loops, SIZE)
+    wanted = layout(disk, FIRST, {"name": "raw", "size": 30})
+    assert carry_out(wanted).problem is None
+    run("sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--delete", disk, "2")
+    report = carry_out(wanted)
+    assert (report.problem, report.losses) == (None, ())
+    assert foresee(wanted).pending == ()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import FinishPartitions
-from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, apply, new_disk, run
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, apply, attempt, digest, new_disk, run
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
 ATTRIBUTES = (0, 1, 2, 3, 10, 31, 47, 48, 60, 63)
@@ -166,3 +166,20 @@ def test_a_mark_is_written_in_place_as_sfdisk_writes_it(loops: Loops, sector: in
         run("sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--part-uuid", other, str(number), str(uuid.UUID(int=number)))
     assert ends_of(disk) == ends_of(other)
     assert "No problems found" in run("sgdisk", "--verify", disk)
+
+
+def test_a_number_for_which_a_small_table_has_no_entry_is_refused(loops: Loops) -> None:
+    """sfdisk takes no such number, and that was found out in the middle of a run."""
+    disk = new_disk(loops, 120)
+    run("sgdisk", "-S", "4", "-n", "1:2048:+20M", disk)
+    run("partx", "--update", disk)
+    schema = apply({"adopt": True, "disks": [disk]})["schema"]
+    before = digest(disk)
+    for number, refused in ((5, True), (4, False)):
+        partition = {"name": f"{disk}p{number}", "count": number, "begin": 40, "end": 60, "space_id": "added"}
+        wanted = {"parteds": [{**schema["parteds"][0], "partitions": [*schema["parteds"][0]["partitions"], partition]}]}
+        for check in (True, False):
+            result = attempt({"schema": wanted}, check=check)
+            assert bool(result.get("failed")) is refused, result.get("msg")
+            assert not refused or "room for 4 partitions, and none for number 5" in result["msg"]
+        assert (digest(disk) == before) is refused

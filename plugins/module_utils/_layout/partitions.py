@@ -391,6 +391,7 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     given = {part.name for part in others if is_given_up(disk, part)}
     refused = [part for part in others if in_the_way[part.name] and part.name not in given and not disk.may_wipe]
     refusals = [_refusal(disk, tree, part, in_the_way[part.name]) for part in refused]
+    refusals += list(_without_slot(disk, matches))
     given |= {part.name for part in others if disk.may_wipe and (part.name in conditions.lost or not conditions.keep_unlisted)}
     removed = tuple(part for part in others if in_the_way[part.name] or part.name in given)
     staying = tuple(part for part in others if part not in removed)
@@ -407,6 +408,17 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     condemned = [part for part in remade if part.name in conditions.condemned]
     marks = (mark_for_loss(disk, tree, (), condemned),) if condemned else ()
     return TablePlan(disk, (*gaps, *marks, *writes), destroyed, tuple(refusals), marked, _restoring(disk, tree), stale if clears else ())
+
+
+def _without_slot(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> Iterator[str]:
+    """Give the partitions for which the table of another tool has no entry: UEFI has tables with less than 128."""
+    slots = disk.device.table.slots if disk.device.table is not None else None
+    for match in matches:
+        if slots is not None and match.desired.number > slots and match.status is Status.NEW:
+            yield (
+                f"{match.desired.place}: the table of {disk.words} has room for {slots} partitions, and none for number "
+                f"{match.desired.number}; give it a free number up to {slots}, or make the table larger (sgdisk --resize-table)"
+            )
 
 
 def _restoring(disk: FoundDisk, tree: Tree) -> t.Optional[WritePartitionTable]:

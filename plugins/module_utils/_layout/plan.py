@@ -165,7 +165,7 @@ def _judged(
     for reach in (reach for step in steps for reach in step.reaches(present)):
         found = ((signature.offsets[0], signature.type) for signature in loose_in(present, reach))
         cleared[reach.device] = (*cleared.get(reach.device, ()), *(found if reach.device not in emptied else ()))
-    losses = find_losses(present, disks, roots, own | begun, cleared) if not restoring else ()
+    losses = find_losses(present, disks, roots, own | begun | _forgotten(draft), cleared) if not restoring else ()
     return LayoutPlan(steps, notes=present.notes, again=again, losses=losses)
 
 
@@ -205,6 +205,12 @@ def _nobodys(draft: _Draft) -> frozenset[str]:
     """Return the names of what a table that a permitted run wrote does not have any more, with all on it, and of disks that are empty."""
     gone = [part for table in draft.tables for part in gone_partitions(table.disk, draft.present.tree)]
     return _with_all_on(draft, (*gone, *(table.disk.device for table in draft.tables if is_emptied(table.disk))))
+
+
+def _forgotten(draft: _Draft) -> frozenset[str]:
+    """Return the names of partitions that the kernel alone has, where nothing may be lost: the gate has seen that there is nothing."""
+    tables = (table for table in draft.tables if not table.disk.may_wipe and not is_emptied(table.disk))
+    return frozenset(part.name for table in tables for part in gone_partitions(table.disk, draft.present.tree))
 
 
 def _with_all_on(draft: _Draft, devices: Iterable[Device]) -> frozenset[str]:

@@ -13,6 +13,7 @@ from .._facts.host import Host
 from .._facts.present import Present
 from .._facts.select import Disk
 from .._facts.signatures import Signature, TablePartition, parse_probe, probe_command
+from .._facts.tree import Device
 from .._schema.model import DesiredPartition, Layout
 from .._storage.units import KIB, MIB
 from .disks import names_of
@@ -48,8 +49,26 @@ def read_loose(host: Host, present: Present, layout: Layout, listed: Sequence[Di
         # Hosts get sources, and compile in each run what they import: this only where it is used.
         from .._facts.loose import find_loose
 
-        found[device.name] = tuple(one for start, end in rooms for one in find_loose(host, device.dev, start, min(end, device.size)))
+        loose = [one for start, end in rooms for one in find_loose(host, device.dev, start, min(end, device.size))]
+        found[device.name] = (*loose, *_in_forgotten(host, present, device))
     return found
+
+
+def _in_forgotten(host: Host, present: Present, disk: Device) -> Iterator[Signature]:
+    """Give what lies, with or without a signature, at both ends of partitions that the kernel has and the table has not.
+
+    A run has the kernel forget a partition before it takes its entry away. So somebody else has deleted it, while another one was in use.
+    """
+    numbers = {entry.number for entry in disk.table.partitions} if disk.table is not None else set()
+    for part in (child.partition for child in present.tree.children(disk.name) if child.partition is not None and child.running):
+        for place in () if part.number in numbers else dict.fromkeys((part.start, max(part.start, part.start + part.size - _ENDS))):
+            try:
+                content = host.read_bytes(str(disk.dev), place, min(_ENDS, part.size))
+            except OSError as error:
+                yield Signature(f"something unreadable ({error.strerror or 'error'})", offsets=(place,))
+                continue
+            if content.count(0) != len(content):
+                yield Signature(f"data of partition {part.number}, which the kernel still has,", offsets=(place,))
 
 
 def _free_rooms(layout: Layout, disk: Disk, entries: Sequence[TablePartition]) -> tuple[tuple[int, int], ...]:

@@ -2,13 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The lines of arrays in mdadm.conf: the one reader and the one writer of them. Words are the same in capitals and in small letters."""
+"""The lines of arrays in mdadm.conf: the one reader and the one writer of them. Words are the same in capitals and in small letters.
+
+A line that begins with a blank goes on with the one before (mdadm.conf(5)).
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 import typing as t
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .fstab import rows
@@ -40,9 +44,8 @@ def mdadm_uuid(uuid: str) -> str:
 
 
 def read_array(line: str) -> t.Optional[ArrayLine]:
-    """Return what a line says of an array (without a UUID: an empty one); None for any other line."""
-    found = next(rows(line), None)
-    words = [word.strip('"') for word in found[1]] if found is not None else []
+    """Return what a line, with those that go on with it, says of an array (without a UUID: an empty one); None for any other line."""
+    words = [word.strip('"') for _line, own in rows(line) for word in _without_comment(own)]
     if len(words) < 2 or words[0].lower() != "array":
         return None
     values = {key.lower(): value for key, _equals, value in (word.partition("=") for word in words[2:])}
@@ -51,7 +54,7 @@ def read_array(line: str) -> t.Optional[ArrayLine]:
 
 def read_arrays(text: str) -> list[ArrayLine]:
     """Return what a file says of arrays."""
-    return [array for line, _words in rows(text) for array in [read_array(line)] if array is not None]
+    return [array for line in whole_lines(text.split("\n")) for array in [read_array(line)] if array is not None]
 
 
 def with_arrays(text: str, arrays: Iterable[ArrayLine]) -> str:
@@ -61,8 +64,23 @@ def with_arrays(text: str, arrays: Iterable[ArrayLine]) -> str:
     """
     lines = text.split("\n")[: -1 if text.endswith("\n") or not text else None]
     for array in arrays:
-        lines = _with_array(lines, array)
+        lines = _with_array(whole_lines(lines), array)
     return "".join(f"{line}\n" for line in lines)
+
+
+def whole_lines(lines: Iterable[str]) -> list[str]:
+    """Return lines with those that go on with them."""
+    whole: list[str] = []
+    for line in lines:
+        if whole and line[:1].isspace() and line.strip():
+            whole[-1] += f"\n{line}"
+        else:
+            whole.append(line)
+    return whole
+
+
+def _without_comment(words: Sequence[str]) -> Iterator[str]:
+    return itertools.takewhile(lambda word: not word.startswith("#"), words)
 
 
 def _with_array(lines: Sequence[str], array: ArrayLine) -> list[str]:

@@ -21,7 +21,7 @@ from ....module_utils._storage.derived import is_derived
 from ....module_utils._storage.fstab import plain_source, read_entry, rows
 from ....module_utils._storage.gpt import partition_node
 from ....module_utils._storage.lvm import mapper_node
-from ....module_utils._storage.mdadm_conf import read_array
+from ....module_utils._storage.mdadm_conf import read_array, whole_lines
 from .host_files import below
 
 Plain = Mapping[str, t.Any]
@@ -60,9 +60,9 @@ def _containers(layout: Layout, present: Texts) -> Iterator[tuple[str, str, str]
 def _arrays(layout: Layout, present: Texts) -> Iterator[tuple[str, str, str]]:
     names = {array.device for array in layout.arrays}
     for path in MDADM_CONFS:
-        for line, words in rows(present.get(path, "")):
+        for line in whole_lines(present.get(path, "").split("\n")):
             array = read_array(line)
-            if array is not None and array.name in names and len(words) > 2:
+            if array is not None and array.name in names and len(line.split()) > len(("ARRAY", array.name)):
                 yield path, line, f"UUID={array.uuid}"
 
 
