@@ -10,7 +10,8 @@ shows only as ciphertext: there are zeros where nothing was ever written.
 
 Each file system keeps its own trace of the first mount, after its kernel's headers: ext2, ext3 and ext4 the time of the last mount, XFS
 records in its log behind the one of mkfs, Btrfs the generation of its tree of UUIDs, F2FS a second checkpoint, FAT files. Tools also put
-files into one that nobody mounts, and may clear its log: so files count as well, in ext, XFS and Btrfs.
+files into one that nobody mounts, and may clear its log: so files count as well, in ext, XFS and Btrfs. Of a ZFS pool that is not imported
+the times count at which it was written to, of which its labels have the last ones.
 """
 
 from __future__ import annotations
@@ -61,6 +62,13 @@ _FAT_FIRST = 2
 """The number of the first cluster."""
 _FAT_ENTRY = 32
 _FAT_LABEL = 0x08
+
+_ZFS_RING = (128 * 1024, 128 * 1024, 1024)
+"""Where the uberblocks of the first label begin, their bytes, and those of the smallest."""
+_ZFS_UBERBLOCK, _ZFS_MAGIC = "QQQQQ", 0x00BAB10C
+"""Magic, version, group of transactions, a sum, and the time."""
+_ZFS_SECONDS, _ZFS_GROUPS = 60, 256
+"""A run makes a pool with its datasets in less; where it is in use, a group is written each five seconds."""
 
 _Read = Callable[[int, int], bytes]
 
@@ -234,6 +242,18 @@ def _vfat(read: _Read) -> t.Optional[str]:
     return _FILES if any(entry[0] and not entry[11] & _FAT_LABEL for entry in entries) else None
 
 
+def _zfs(read: _Read) -> t.Optional[str]:
+    start, size, step = _ZFS_RING
+    ring = read(start, size)
+    # Each is written in the order of bytes of its host.
+    found = (struct.unpack_from(order + _ZFS_UBERBLOCK, ring, at) for at in range(0, len(ring) - step + 1, step) for order in "<>")
+    written = {group: time for magic, _version, group, _sum, time in found if magic == _ZFS_MAGIC and group}
+    if not written:
+        return None
+    used = max(written) > _ZFS_GROUPS or max(written.values()) - min(written.values()) > _ZFS_SECONDS
+    return "it was imported, and written to" if used else None
+
+
 _DESCRIBERS: Mapping[str, Callable[[_Read], t.Optional[str]]] = {
     "ext2": _ext,
     "ext3": _ext,
@@ -242,4 +262,5 @@ _DESCRIBERS: Mapping[str, Callable[[_Read], t.Optional[str]]] = {
     "btrfs": _btrfs,
     "f2fs": _f2fs,
     "vfat": _vfat,
+    "zfs_member": _zfs,
 }

@@ -28,6 +28,8 @@ from .salted import with_salts
 
 _LUKS, _MEMBER, _PHYSICAL, _ZFS = "crypto_LUKS", "linux_raid_member", "LVM2_member", "zfs_member"
 _ARRAYS = ("raid", "linear", "md")
+_SNAPSHOTS = ".zfs"
+"""What ZFS shows in each dataset with `snapdir=visible`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,10 @@ def read_traces(host: Host, present: Present, layout: Layout) -> tuple[dict[str,
         for device in (own, *present.tree.descendants(name)):
             if device.dev is None or device.is_part or device.inactive or device.row.get("suspended"):
                 continue
-            trace = _trace(host, device, begun.outside) if device is own else _trace_in(host, present, device, begun.inside)
+            if present.zpool_on(device) is not None:
+                trace = _trace_in_pool(host, present, layout, device)
+            else:
+                trace = _trace(host, device, begun.outside) if device is own else _trace_in(host, present, device, begun.inside)
             traces.update({} if trace is None else {device.name: trace})
             closed = _closed(host, present, device)
             sealed.update({} if closed is None else {device.name: closed})
@@ -104,6 +109,23 @@ def _kind(user: User) -> str:
 def _trace(host: Host, device: Device, left: Left) -> t.Optional[str]:
     kind = device.filesystem.type if device.filesystem is not None else None
     return trace_of_use(host, str(device.dev), device.size, kind, left)
+
+
+def _trace_in_pool(host: Host, present: Present, layout: Layout, device: Device) -> t.Optional[str]:
+    """Return what shows that the imported ZFS pool of a device was used: ZFS mounts what a run makes in it."""
+    pool = present.zpool_on(device)
+    desired = next((each for each in layout.zpools if pool is not None and each.name == pool.name), None)
+    if pool is None or desired is None:
+        return None
+    own = [f"{dataset.name}/" for dataset in desired.datasets]
+    strange = next((name for name in pool.datasets if name and not any(each.startswith(f"{name}/") for each in own)), None)
+    if strange is not None:
+        return f"no run of this layout has made the dataset {pool.name}/{strange}"
+    for place in pool.mounted:
+        below = {other[len(place) :].lstrip("/").partition("/")[0] for other in pool.mounted if other.startswith(f"{place.rstrip('/')}/")}
+        if set(host.names(place)) - below - {_SNAPSHOTS}:
+            return f"there are files in it, on {place}"
+    return None
 
 
 def _trace_in(host: Host, present: Present, device: Device, left: Left) -> t.Optional[str]:

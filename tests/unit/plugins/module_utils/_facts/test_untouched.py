@@ -91,6 +91,24 @@ def test_a_fat_without_files_is_unused(bits, entries, used):
 
 
 @pytest.mark.parametrize(
+    ("written", "used"),
+    [
+        ([], False),
+        ([(0, 0), (4, 1795650355), (5, 1795650356), (9, 1795650370)], False),
+        ([(4, 1795650355), (40, 1795650535)], True),
+        ([(900, 1795650355), (901, 1795650355)], True),
+    ],
+)
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_pool_that_nobody_imported_was_written_to_for_seconds(order, written, used):
+    parts = [
+        (128 * 1024 + 4096 * at, struct.pack(f"{order}QQQQQ", 0x00BAB10C, 5000, group, 7, seconds))
+        for at, (group, seconds) in enumerate(written)
+    ]
+    assert (trace(Content(*parts), "zfs_member") == "it was imported, and written to") is used
+
+
+@pytest.mark.parametrize(
     ("start", "size", "left", "said"),
     [
         (0, 0, ZEROS, None),

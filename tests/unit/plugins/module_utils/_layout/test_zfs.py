@@ -15,6 +15,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._layout.adopt imp
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.losses import paragraph
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.preview import picture_of, render
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.read_traces import read_traces
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, plan, refusal
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import SchemaMaker
@@ -305,3 +306,55 @@ def test_a_torn_table_that_hides_a_log_is_written_before_its_pool_is_to_be_impor
     assert "import it first (zpool import" in refusal(host, maker.schema)
     host.import_zpools()
     assert plan(host, maker.schema).steps == ()
+
+
+class WithFolders:
+    """A host that can be asked for nothing but what is in folders; the first label of a pool has nothing in it."""
+
+    def __init__(self, **folders):
+        self.folders = {f"/{name.replace('_', '/')}": names for name, names in folders.items()}
+
+    def names(self, path):
+        return self.folders.get(path, ())
+
+    def read_bytes(self, _path, _start, size):
+        return bytes(size)
+
+
+HOME = {"home": ("user",), "home_user": ()}
+
+
+@pytest.mark.parametrize(
+    ("folders", "more", "trace"),
+    [
+        (HOME, (), None),
+        ({**HOME, "home_user": ("precious",)}, (), "there are files in it, on /home/user"),
+        ({**HOME, "home": ("precious", "user")}, (), "there are files in it, on /home"),
+        (HOME, ("mine",), "no run of this layout has made the dataset tank/mine"),
+    ],
+)
+def test_a_pool_of_a_run_that_failed_is_made_again_only_while_nobody_has_used_it(monkeypatch, folders, more, trace):
+    """It failed behind zpool create, as where a mount point is not empty: the pool is imported, and mounted."""
+    host, maker = installed(maker_on(*DISKS)), pooled()
+    layout = parse_static_schema(maker.schema)
+    for step in plan(host, maker.schema).steps:
+        if "as finished" in step.says:
+            break
+        carry_out(host, step)
+    (pool,) = host.present().zpools
+    datasets = {**pool.datasets, **{name: {} for name in more}}
+    mounted = dataclasses.replace(pool, datasets=datasets, mounted=("/home", "/home/user"))
+    monkeypatch.setattr(host, "_zpools", lambda: (mounted,))
+    present = host.present()
+    traces, sealed = read_traces(WithFolders(**folders), present, layout)
+    assert (traces, sealed) == ({} if trace is None else {"sda1": trace, "sdb1": trace}, {})
+    present = dataclasses.replace(present, traces=traces)
+    found = plan_steps(layout, present)
+    assert bool(found.refusals) is (trace is not None)
+    assert any("create the ZFS pool" in step.says for step in found.steps) is (trace is None)
+    if trace is not None:
+        assert found.steps == ()
+        assert all(trace in line for line in found.refusals[:2])
+        wiping = plan_steps(layout, present, [f"/dev/disk/by-id/wwn-{disk}" for disk in DISKS])
+        assert wiping.steps == ()
+        assert any("is mounted on /home, /home/user; data in use stays" in line for line in wiping.refusals)
