@@ -121,7 +121,7 @@ is_protected() {
         && tr -d '\000-\010\013-\037\177' <"$work/list" | cmp -s - "$work/list" \
         || { why="$protected cannot be read as text"; return 0; }
     patterns "$work/list" >"$work/patterns"
-    names "$1" >"$work/names" || { why="lsblk does not tell on which disk it is, and $protected may name that"; return 0; }
+    names "$1" >"$work/names" || { why="lsblk does not say on which disk it is, and $protected may name that"; return 0; }
     why="$protected names its disk"
     comparable <"$work/names" | grep -aqxE -f "$work/patterns"
 }
