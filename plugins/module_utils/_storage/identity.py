@@ -34,14 +34,14 @@ _LASTING = re.compile(
 numbers of virtio), what cloud providers do (persistent-disk-0), and the serial numbers of USB bridges."""
 
 NO_DISKS = (
-    ("loop", r"loop[0-9]"),
+    ("loop", r"z?loop[0-9]"),
     ("zram", r"zram[0-9]"),
     ("ram", r"ram[0-9]"),
     ("optical", r"(sr|scd)[0-9]"),
     ("floppy", r"fd[0-9]"),
     ("null_blk", r"nullb[0-9]"),
     ("ublk", r"ublkb[0-9]"),
-    ("nbd", r"nbd[0-9]"),
+    ("nbd", r"r?nbd[0-9]"),
     ("rbd", r"rbd[0-9]"),
     ("aoe", r"etherd[/!]e[0-9]"),
     ("mtd", r"(mtdblock|ubiblock|inftl|nftl|ftl|rfd|ssfdc)[0-9a-z]"),

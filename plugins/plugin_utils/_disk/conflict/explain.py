@@ -45,7 +45,7 @@ def explain(problem: Problem, helps: Callable[[Remedy], bool] = lambda _remedy: 
     constraints, minimal = minimal_conflict(problem, sums)
     given_up = least_to_give_up(problem, constraints, sums)
     grown = least_to_grow(problem, constraints, sums)
-    short = None if given_up is None else sum(given_up.mib.values())
+    short = None if given_up is None else sum(mib * _times(problem, name, constraints) for name, mib in given_up.mib.items())
     said = [{"name": name, "says": _message(problem, name)} for name in constraints]
     said += _restrictions(problem, constraints)
     lowered = least_to_lower(problem, constraints, given_up)
@@ -55,6 +55,16 @@ def explain(problem: Problem, helps: Callable[[Remedy], bool] = lambda _remedy: 
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
     doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
     return Reason(f"No plan{missing}: {'; '.join([*_sentences(problem, said), *_others_need(problem, constraints, short)])}{doubt}", data)
+
+
+def _times(problem: Problem, name: str, constraints: Sequence[str]) -> int:
+    """Return how many partitions on one disk of a conflict have a minimum, each of which lacks what the minimum does."""
+    demand = next((own for own in problem.demands if f"min:{own.name}" == name and own.kind is Kind.SINGLE), None)
+    return 1 if demand is None or name not in constraints else max(1, _on_same_disk(problem, demand))
+
+
+def _on_same_disk(problem: Problem, demand: Demand) -> int:
+    return sum(other.name == demand.name and other.kind is Kind.SINGLE and other.areas == demand.areas for other in problem.demands)
 
 
 def _others_need(problem: Problem, constraints: Sequence[str], short: int | None) -> list[str]:
@@ -136,7 +146,15 @@ def _message(problem: Problem, name: str) -> str:
                 return f"every disk that boots needs its own {boot_partition.name}"
             return f"{boot_partition.name} needs {least} MiB on every disk that boots"
     demand = next(demand for demand in problem.demands if demand.name == subject and demand.space is not None)
-    return _legs_message(problem, demand) if kind == "legs" else _demand_message(demand, kind)
+    if kind == "legs":
+        return _legs_message(problem, demand)
+    return f"{_demand_message(demand, kind)}{_on_each_disk(problem, demand) if kind in ('min', 'max') else ''}"
+
+
+def _on_each_disk(problem: Problem, demand: Demand) -> str:
+    """Return that bounds are those of each of several partitions on a disk."""
+    there = _on_same_disk(problem, demand)
+    return f" for each of its {there} partitions on a disk" if there > 1 else ""
 
 
 def _others(problem: Problem, name: str) -> str:

@@ -301,3 +301,12 @@ def test_a_boot_partition_is_lowered_to_what_its_file_system_needs_at_least() ->
     assert change is not None
     assert sum(change.mib.values()) == 312
     assert change.mib["min:esp"] <= 252
+
+
+def test_a_minimum_of_several_partitions_on_a_disk_is_said_with_their_number() -> None:
+    hardware = hardware_of(20_000)
+    reason = explain(posed(hardware, {"id": "slots", "type": "partition", "per_disk": 3, "min_size": 8000}))
+    says = {one["name"]: one["says"] for one in reason.data["constraints"]}
+    assert says["min:slots"].startswith("slots needs at least 8000 MiB")
+    assert " 3 " in says["min:slots"]
+    assert reason.data["short"] == 3 * 8000 - 19_998

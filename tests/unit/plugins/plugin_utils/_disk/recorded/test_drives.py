@@ -17,7 +17,24 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hard
 Plain = dict[str, t.Any]
 SIZE = 480103981056
 NO_DISKS = (
-    *("loop0", "ram0", "zram0", "sr0", "fd0", "nullb0", "ublkb0", "nbd0", "rbd0", "etherd/e0.0", "mtdblock0", "bcache0", "drbd0", "zd0"),
+    *(
+        "loop0",
+        "zloop0",
+        "ram0",
+        "zram0",
+        "sr0",
+        "fd0",
+        "nullb0",
+        "ublkb0",
+        "nbd0",
+        "rnbd0",
+        "rbd0",
+        "etherd/e0.0",
+        "mtdblock0",
+        "bcache0",
+        "drbd0",
+        "zd0",
+    ),
     *("md127", "dm-0", "mmcblk0boot0", "mmcblk0rpmb", "nvme0c0n1"),
 )
 
