@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import FinishPartitions
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, apply, attempt, digest, new_disk, run
+from ansible_collections.bareon.allocator.tests.loop.layout_runs import schema as layout_schema
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
 ATTRIBUTES = (0, 1, 2, 3, 10, 31, 47, 48, 60, 63)
@@ -183,3 +184,29 @@ def test_a_number_for_which_a_small_table_has_no_entry_is_refused(loops: Loops) 
             assert bool(result.get("failed")) is refused, result.get("msg")
             assert not refused or "room for 4 partitions, and none for number 5" in result["msg"]
         assert (digest(disk) == before) is refused
+
+
+@pytest.mark.parametrize("keeper", ["partition", "file system"])
+@pytest.mark.parametrize("other", [{"count": 9}, {"begin": 30, "end": 50, "space_id": "renamed"}], ids=["number", "place"])
+def test_what_keeps_its_data_under_another_number_or_in_another_place_is_refused_even_with_wipe(
+    loops: Loops, other: dict, keeper: str
+) -> None:
+    disk = new_disk(loops, 120)
+    made = layout_schema(disk, {"name": "data", "size": 20, "fs_type": "ext4", "mount": "none"})
+    apply({"schema": made})
+    before = digest(disk)
+    changed = {**made["parteds"][0]["partitions"][0], **other}
+    changed["name"] = f"{disk}p{changed['count']}"
+    kept = {"keep_data": True}
+    filesystem = {**made["fss"][0], "device": changed["name"]}
+    for is_kept in (True, False):
+        words = kept if is_kept else {}
+        wanted = {
+            "parteds": [{**made["parteds"][0], "partitions": [{**changed, **(words if keeper == "partition" else {})}]}],
+            "fss": [{**filesystem, **(words if keeper == "file system" else {})}],
+        }
+        for check in (True, False):
+            result = attempt({"schema": wanted, "wipe": [disk]}, check=check)
+            assert bool(result.get("failed")) is is_kept, result.get("msg")
+            assert not is_kept or "parteds[0].partitions[0]: keeps its data, but is not on" in result["msg"]
+        assert (digest(disk) == before) is is_kept

@@ -324,7 +324,7 @@ class Conditions:
 
     `built` are the devices of desired partitions on which everything is made. Of partitions that are not desired those `lost` (by name) are
     parts of something that is destroyed; without `keep_unlisted` all are removed. Both only where the disk may be wiped. Those `condemned`
-    (by name) are marked as to be made again before, on all disks.
+    (by name) are marked as to be made again before, on all disks. `keeping` are the devices of desired partitions that keep their data.
     """
 
     tree: Tree
@@ -332,6 +332,7 @@ class Conditions:
     keep_unlisted: bool
     lost: Collection[str]
     condemned: Collection[str] = ()
+    keeping: Collection[str] = ()
 
 
 def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Conditions) -> TablePlan:
@@ -392,6 +393,12 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     refused = [part for part in others if in_the_way[part.name] and part.name not in given and not disk.may_wipe]
     refusals = [_refusal(disk, tree, part, in_the_way[part.name]) for part in refused]
     refusals += list(_without_slot(disk, matches))
+    refusals += [
+        _kept_elsewhere(disk, tree, part, match)
+        for part in others
+        for match in in_the_way[part.name]
+        if match.status is Status.NEW and match.desired.device in conditions.keeping and part.name not in given
+    ]
     given |= {part.name for part in others if disk.may_wipe and (part.name in conditions.lost or not conditions.keep_unlisted)}
     removed = tuple(part for part in others if in_the_way[part.name] or part.name in given)
     staying = tuple(part for part in others if part not in removed)
@@ -408,6 +415,14 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     condemned = [part for part in remade if part.name in conditions.condemned]
     marks = (mark_for_loss(disk, tree, (), condemned),) if condemned else ()
     return TablePlan(disk, (*gaps, *marks, *writes), destroyed, tuple(refusals), marked, _restoring(disk, tree), stale if clears else ())
+
+
+def _kept_elsewhere(disk: FoundDisk, tree: Tree, part: Device, match: PartitionMatch) -> str:
+    """Return why nothing is made where data are to be kept: what is there may be these data, under another number or in another place."""
+    return (
+        f"{match.desired.place}: keeps its data, but is not on {disk.words} as the schema has it, and in its way is "
+        f"{describe_one(tree, part)}; correct its place and number, or take keep_data away if it is to be made"
+    )
 
 
 def _without_slot(disk: FoundDisk, matches: Iterable[PartitionMatch]) -> Iterator[str]:

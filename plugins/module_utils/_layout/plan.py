@@ -36,6 +36,7 @@ from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import (
     Conditions,
+    PartitionMatch,
     Status,
     TablePlan,
     gone_partitions,
@@ -314,8 +315,16 @@ def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_un
     built = {match.desired.device for stack in stacks if stack.action is Action.BUILD for match in stack.matches}
     again = [match for stack in stacks for match in (*condemned_by(stack), *(match for match in stack.matches if match.condemned))]
     condemned = {match.device.name for match in again if match.device is not None}
-    tables = _tables(disks, stacks, Conditions(present.tree, built, keep_unlisted, lost, condemned))
+    keeping = {match.desired.device for stack in stacks for match in stack.matches if _keeps(layout, stack, match)}
+    tables = _tables(disks, stacks, Conditions(present.tree, built, keep_unlisted, lost, condemned, keeping))
     return _Draft(layout, present, stacks, groups, tables, _destroyed(present, stacks, groups, tables))
+
+
+def _keeps(layout: Layout, stack: Stack, match: PartitionMatch) -> bool:
+    """Return whether a desired partition, or the file system on it, keeps its data; a new member of what is there has none yet."""
+    filesystem = layout.filesystem_on(top_of(layout, stack.device))
+    is_new = all(each.status is Status.NEW for each in stack.matches)
+    return match.desired.keep_data or (is_new and filesystem is not None and filesystem.keep_data)
 
 
 def _judged_groups(layout: Layout, present: Present, stacks: Sequence[Stack], keep_unlisted: bool) -> tuple[GroupPlan, ...]:
