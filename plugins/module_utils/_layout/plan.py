@@ -321,7 +321,7 @@ def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_un
 
 
 def _keeps(layout: Layout, stack: Stack, match: PartitionMatch) -> bool:
-    """Return whether a desired partition, or the file system on it, keeps its data; a new member of what is there has none yet."""
+    """Return whether a desired partition, or the file system on it, keeps its data; a new member of a stack that exists has none yet."""
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     is_new = all(each.status is Status.NEW for each in stack.matches)
     return match.desired.keep_data or (is_new and filesystem is not None and filesystem.keep_data)
