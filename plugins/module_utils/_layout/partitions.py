@@ -418,7 +418,7 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
 
 
 def _kept_elsewhere(disk: FoundDisk, tree: Tree, part: Device, match: PartitionMatch) -> str:
-    """Return why nothing is made where data are to be kept: the other partition may have these data, under another number or in another place."""
+    """Return why nothing is made that keeps its data: the other partition may have them, under another number or in another place."""
     return (
         f"{match.desired.place}: keeps its data, but is not on {disk.words} as the schema has it, and in its way is "
         f"{describe_one(tree, part)}; correct its place and number, or take keep_data away if it is to be made"
