@@ -78,19 +78,21 @@ def _plan_balanced(
     in_order = budget if options.moves.disk_moves else dataclasses.replace(budget, data=0)
     way = order(state, targets, guard, in_order)
     moves = way.moves
-    if way.blocked and reserves and options.redundancy == Redundancy.PRICE:
-        # Steps that come before N+1 on shared storage may cost some N+1 on the way, too.
-        freer = dataclasses.replace(guard, reserves={})
-        found_way = order(state, targets, freer, in_order)
+    freer = [dataclasses.replace(guard, reserves={})] if reserves and options.redundancy == Redundancy.PRICE else []
+    for other in (*freer, (*freer, guard)[0].lenient()) if way.blocked else ():
+        # What comes before N+1 on shared storage may cost some N+1 on the way, too, and what is down may break soft limits.
+        found_way = order(state, targets, other, in_order)
         if _left_wrong(state, found_way.moves, assignment.group, options) < _left_wrong(state, moves, assignment.group, options):
-            way, moves, guard = found_way, found_way.moves, freer
+            way, moves, guard = found_way, found_way.moves, other
     if way.blocked:
         # The search itself has found a way, which copies more: some of its instances move more than once.
         scorer = Scorer(state, options.score, state.group_nodes(assignment.group))
         longer = follow(state, found.made, guard, budget)
         if separated(after_moves(state, longer)) > separated(state):
             longer = ()
-        moves = min(way.moves, longer, key=lambda one: _cost(state, scorer, one, options))
+        moves = min(
+            way.moves, longer, key=lambda one: (_left_wrong(state, one, assignment.group, options), _cost(state, scorer, one, options))
+        )
     plan = stages(state, moves, guard, assignment.most_at_node)
     return group_plan(state, assignment.group, plan, options.score, way.blocked if moves is way.moves else (), found.in_time, found.refused)
 

@@ -86,7 +86,7 @@ def _refuse_stages(plan: Plan, most_at_node: int | None) -> None:
 def _refuse_harm(state: ClusterState, plan: Plan, group: int, options: BalanceOptions) -> None:
     """Raise InvalidPlan for a plan that goes beyond its budget, or leaves limits broken for nothing.
 
-    Soft limits may be as broken on the way as at the end, but only if what comes before them gets better.
+    Soft limits may be as broken on the way as at the end, and between steps of a move, but only if what comes before them gets better.
     """
     after, members = after_moves(state, plan.moves), state.group_nodes(group)
     first, then = (Walk(one, group, options).first_things() for one in (state, after))
@@ -95,7 +95,7 @@ def _refuse_harm(state: ClusterState, plan: Plan, group: int, options: BalanceOp
     if not options.moves.disk_moves and any(copies(move) for move in plan.moves):
         raise InvalidPlan("copies disks")
     guard = Guard.at_every_step(state)
-    guard = guard.or_as_in(after) if then < first else guard
+    guard = guard.or_as_in(after).lenient() if then < first else guard
     budget = Budget(options.prices.most_data, options.prices.most_moves)
     if any(follow(state, order, guard, budget) != order for order in _orders(plan)):
         raise InvalidPlan("breaks limits of nodes, or moves more than it may")

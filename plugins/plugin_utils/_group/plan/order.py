@@ -59,6 +59,10 @@ class Guard:
         bounds = self.bounds.or_as_in(state)
         return dataclasses.replace(self, bounds=bounds, on_the_way=bounds if self.on_the_way is self.bounds else self.on_the_way)
 
+    def lenient(self) -> Guard:
+        """Return the same guard, by which soft limits may break between two steps of a move."""
+        return dataclasses.replace(self, on_the_way=self.on_the_way.hard())
+
     def strict(self) -> Guard:
         """Return the same guard with all limits at every step."""
         return dataclasses.replace(self, on_the_way=self.bounds)

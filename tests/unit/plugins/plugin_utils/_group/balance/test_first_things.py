@@ -89,6 +89,16 @@ def test_what_is_down_may_break_soft_limits_when_nothing_else_is_left(bench):
     assert "lost" in balanced(bench, nodes, instances)[2]
 
 
+def test_what_is_down_may_break_soft_limits_on_its_way(bench):
+    """It can only leave x over b, where one that cannot be moved has its tag."""
+    nodes = [bench.node("b"), bench.node("c"), bench.node("x", offline=True)]
+    instances = [bench.instance("lost", "x", "b", tags=("service:a",)), bench.instance("there", "b", tags=("service:a",))]
+    cluster = bench.cluster(nodes, instances, [open_group("g")], tags=("htools:iextags:service",))
+    told = run_balance(Loaded(cluster, {}), {"groups": ["g"]}, here)
+    assert {move["instance"]: move["to"] for move in told["plan"]["moves"]} == {"lost": ["c", "b"]}
+    assert told["groups"][0]["down"] == []
+
+
 def test_others_make_room_for_what_is_down(bench):
     nodes = [bench.node("a"), bench.node("b", total_memory=700.0, free_memory=700), bench.node("x", offline=True)]
     instances = [shared(bench, "small", "a", 300), shared(bench, "lost", "x", 900)]
