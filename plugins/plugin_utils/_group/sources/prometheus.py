@@ -65,15 +65,18 @@ def _ask(server: Server, kind: str, query: str, label: str, names: Mapping[str, 
         mistakes.add(place, f"gives a {answer['resultType']}; must give an instant vector, one sample for each instance")
         return {}
     found: dict[str, float] = {}
-    for name, value in _samples(answer["result"], label, server.url):
+    known = [(name, value) for name, value in _samples(answer["result"], label, server.url) if name in names]
+    for name, value in known:
         if name in found:
             mistakes.add(place, f"gives more than one sample with {label}={name!r}; aggregate them, such as with sum by ({label}) (...)")
-        if name in names and math.isfinite(value):
+        if math.isfinite(value):
             found[name] = value
             if value < 0:
                 mistakes.add(place, f"gives {value:g} for {name}; must be 0 or more")
-    if not found:
+    if not known:
         mistakes.add(place, f"gives no sample whose label {label} is the name of an instance; name the right label")
+    elif not found:
+        mistakes.add(place, f"gives {known[0][1]:g} for {known[0][0]}, and no number for any instance; was there anything in its range?")
     return found
 
 

@@ -31,6 +31,8 @@ from ....module_utils._data.errors import Mistakes, Unavailable
 _LARGEST = 1 << 29
 """Bytes of an answer that are read at most."""
 _CHUNK = 1 << 16
+_LONGEST_REASON = 300
+"""Characters of what a server says about its refusal."""
 
 
 def basic(username: str, password: str) -> str:
@@ -104,15 +106,19 @@ class Server:
                 if answer.length:
                     return http.client.IncompleteRead(bytes(body), answer.length)
                 return bytes(body)
+        except urllib.error.HTTPError as error:
+            return _Refusal(error, _said(error))
         except (OSError, ValueError, http.client.HTTPException) as error:
             return error
 
     def _reason(self, address: str, error: Exception) -> str:
-        if isinstance(error, urllib.error.HTTPError):
-            if 300 <= error.code < 400:
-                elsewhere = _host(error.headers.get("Location", ""))
+        if isinstance(error, _Refusal):
+            status = error.status
+            if 300 <= status.code < 400:
+                elsewhere = _host(status.headers.get("Location", ""))
                 return f"{address} redirects to {elsewhere or 'nowhere'}; redirects are not followed, so give the right address in url"
-            return self._open(f"{address} answers {error.code} {error.reason}")
+            says = self._open(error.says)[:_LONGEST_REASON]
+            return self._open(f"{address} answers {status.code} {status.reason}") + (says and f": {says}")
         reason = getattr(error, "reason", None) or error
         if isinstance(reason, TimeoutError):
             return f"cannot ask {address}: timed out, there is no complete answer after {self.timeout:g} s"
@@ -124,6 +130,27 @@ class Server:
         for secret in secrets:
             text = text.replace(secret, "********")
         return text
+
+
+class _Refusal(Exception):
+    """An answer with a status of HTTP that is none of success, and the reason in its body, if there is one."""
+
+    def __init__(self, status: urllib.error.HTTPError, says: str) -> None:
+        super().__init__(says)
+        self.status, self.says = status, says
+
+
+def _said(status: urllib.error.HTTPError) -> str:
+    """Return the reason in a refusal, as Prometheus (`error`) and Ganeti (`message`) give it, on one line; empty if there is none."""
+    length = status.headers.get("Content-Length", "")
+    if not (length.isdecimal() and len(length) < 6):
+        return ""
+    try:
+        body = json.loads(status.read(int(length)))
+    except (OSError, ValueError, RecursionError, http.client.HTTPException):
+        return ""
+    texts = [body.get(key) for key in ("error", "message")] if isinstance(body, dict) else []
+    return next((" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()), "")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

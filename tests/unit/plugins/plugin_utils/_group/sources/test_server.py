@@ -160,3 +160,31 @@ def test_server_that_repeats_the_credentials_does_not_have_them_shown():
         Server(f"http://127.0.0.1:{port}", "reader", "hush").get("/2/info")
     assert "hush" not in str(caught.value)
     assert token not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            '{"status": "error", "errorType": "bad_data", "error": "1:5: parse error:\\n unexpected end"}',
+            ": 1:5: parse error: unexpected end",
+        ),
+        ('{"code": 400, "message": "Node is drained", "explain": "Bad request syntax"}', ": Node is drained"),
+        ('{"error": "reader and hush"}', ": reader and ********"),
+        (f'{{"error": "{"x" * 298}hush"}}', f": {'x' * 298}**"),
+        ('{"error": {"code": 1}, "message": ""}', ""),
+        ("<html>", ""),
+        ("[" * 20_000, ""),
+        ("", ""),
+    ],
+)
+def test_reason_of_a_refusal_is_told(body, says):
+    with serving({"/2/info": (400, body, 0)}) as url, pytest.raises(Unavailable) as caught:
+        Server(url, "reader", "hush").get("/2/info")
+    assert str(caught.value) == f"{url}/2/info answers 400 Bad Request{says}"
+
+
+def test_a_refusal_without_end_is_told_without_its_reason():
+    head = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 99\r\n\r\n"
+    with talking(lambda connection: connection.sendall(head)) as port, pytest.raises(Unavailable, match="answers 400"):
+        Server(f"http://127.0.0.1:{port}").get("/2/info")
