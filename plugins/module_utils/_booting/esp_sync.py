@@ -110,8 +110,8 @@ names() {
     for column in SERIAL WWN LABEL UUID PARTLABEL PARTUUID; do lsblk -dno "$column" "$@" || return 1; done
     # lsblk knows what udev has found, which is not running everywhere.
     for node; do blkid -p -o value -s LABEL -s UUID -s PART_ENTRY_NAME -s PART_ENTRY_UUID "$node"; done
-    for link in /dev/disk/by-*/* /dev/mapper/* /dev/md/*; do
-        ! grep -qxF -- "$(readlink -f "$link")" "$work/paths" || printf '%s\n' "$link" "${link##*/}"
+    for link in /dev/disk/by-*/* /dev/*/*; do
+        ! grep -qxF -- "$(readlink -f "$link")" "$work/paths" || printf '%s\n' "$link" "${link##*/}" "${link#/dev/}"
     done
 }
 # A list that cannot be read is not an empty one.

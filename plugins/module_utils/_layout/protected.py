@@ -126,7 +126,7 @@ def unmatched(disks: Iterable[Disk], tree: Tree, protections: Sequence[Protectio
         protected = [disk for disk in disks if protections_of(disk, tree, [each])]
         if not protected:
             yield f"{each.words} protects no disk: none here has this id, serial number, WWN, or label on it"
-        elif each.is_node and protected[0].id != each.entry:
+        elif (each.is_node or each.entry == protected[0].device.name) and protected[0].id != each.entry:
             yield f"{each.words} can be another disk after a reboot; name {protected[0].id}"
 
 
@@ -139,7 +139,9 @@ def _names(disk: Disk, tree: Tree) -> Iterator[str]:
         there = [found for found in (device.filesystem, *device.signatures) if found is not None]
         entry = (device.partition.name, device.partition.uuid) if device.partition is not None else ()
         labels = (*(found.label for found in there), *(found.uuid for found in there), *entry)
-        yield from (name for name in (device.dev, *labels) if name)
+        volume = f"{device.group}/{device.title}" if device.group and device.title else ""
+        nodes = (device.dev, device.name, *([volume, f"/dev/{volume}"] if volume else []))
+        yield from (name for name in (*nodes, *labels) if name)
 
 
 def _devices(disk: Disk, tree: Tree) -> Iterator[Device]:

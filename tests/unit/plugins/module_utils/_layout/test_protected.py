@@ -131,7 +131,12 @@ def test_a_label_on_a_volume_protects_all_disks_of_it():
     volume = next(device for device in host.present().tree.devices.values() if device.title == "data")
     present = host.present()
     labelled = present.tree.with_devices([dataclasses.replace(volume, filesystem=Filesystem("xfs", "u", "pgdata"))])
-    assert protections_of(disk_of(present, "sda"), labelled, [Protection("pgdata", "protect")])
+    group, title = volume.group, volume.title
+    for entry in ("pgdata", f"{group}/{title}", f"/dev/{group}/{title}", "sda", volume.dev):
+        assert protections_of(disk_of(present, "sda"), labelled, [Protection(entry, "protect")]), entry
+    assert not protections_of(disk_of(present, "sda"), labelled, [Protection(f"{group}/other", "protect")])
+    (moving,) = unmatched(present.disks, labelled, [Protection("sda", "protect")])
+    assert "can be another disk after a reboot" in moving
 
 
 def test_an_entry_without_a_disk_and_one_that_may_move_are_warnings():
