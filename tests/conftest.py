@@ -13,7 +13,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.bareon.allocator.tests.support.house.share import is_its_turn, rooms_of, share, slow_tests, touched_rooms
-from hypothesis import is_hypothesis_test
+from hypothesis import is_hypothesis_test, settings
+
+# How long an example takes is a matter of what else the machine does.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.world.p
 from ansible_collections.bareon.allocator.tests.support.provider import worlds
 
 ANYTHING = {name: option.get("default") for name, option in REQUEST_ARGUMENTS.items()}
-SMALL = {"sqlite_master", "alembic_version", "resource_classes", "traits", "aggregates", "CONSTANT", "counted"}
+SMALL = {"sqlite_master", "alembic_version", "resource_classes", "traits", "aggregates", "CONSTANT", "VALUES", "counted"}
 """What has a row for each name or for each ledger, or has a limit; all else has a row for each host, consumer or allocation."""
 
 
