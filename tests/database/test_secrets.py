@@ -23,6 +23,11 @@ PASSWORD, OTHER, WRONG = "Zq7Keeper/7731@x", "Zq7Reader:9942%y", "Zq7Nobody5513z
 UUID = "f743c90f-45d7-5765-af56-12889982af99"
 PROVIDERS = [{"name": "node1", "inventories": {"VCPU": 8, "MEMORY_MB": 1024}}]
 GROUPS = {"": {"resources": {"VCPU": 1}}}
+CLUSTER = {"nodes": [{"name": name, "total_memory": "64 GiB", "total_disk": 0, "total_cpus": 16} for name in ("n1", "n2")]}
+MOVE = {"instance": "i1", "from": ["n1"], "data": 0, "steps": [{"kind": "migrate", "from": ["n1"], "to": ["n2"]}]}
+STATE = {"state": "ledger", "state_name": "prod"}
+FOLLOW = {"cluster": CLUSTER, **STATE}
+PROGRESS = {"plan": {"moves": [MOVE], "stages": [[0]]}, **STATE}
 # Who asks: `keeper` may do everything, `reader` nothing, and `wrong` has another password.
 TASKS: list[tuple[str, str, dict[str, t.Any], bool]] = [
     ("keeper", "provider", {"providers": PROVIDERS}, True),
@@ -42,6 +47,11 @@ TASKS: list[tuple[str, str, dict[str, t.Any], bool]] = [
     ("keeper", "provider_reconcile", {"existing": [], "release": True}, False),
     ("keeper", "provider_history_info", {}, True),
     ("keeper", "provider_capacity", {"groups": GROUPS}, True),
+    ("keeper", "group_follow", FOLLOW, True),
+    ("keeper", "group_progress", PROGRESS, True),
+    ("keeper", "group_progress", {**STATE, "journal": "0123456789abcdef"}, False),
+    ("wrong", "group_follow", FOLLOW, False),
+    ("reader", "group_progress", PROGRESS, False),
     ("wrong", "provider_backup", {"path": "other.sqlite"}, False),
     ("wrong", "provider_restore", {"path": "saved.sqlite"}, False),
     ("wrong", "provider_quota", {"project": "red", "limits": {"VCPU": 4}}, False),
