@@ -78,6 +78,11 @@ class Run:
     text: str
 
     @property
+    def words(self) -> str:
+        """Return all that was said with long lines as they were before they were wrapped; `-vvv` shows line ends as the two characters."""
+        return " ".join(self.text.replace("\\n", " ").split())
+
+    @property
     def recap(self) -> dict[str, int]:
         """Return the figures of the last line."""
         return {name: int(figure) for name, figure in re.findall(r"(\w+)=(\d+)", self.text.splitlines()[-1])}
@@ -197,9 +202,7 @@ def test_ganeti_stops_and_goes_on(bed):
     stopped = bed.run()
     assert stopped.code == 2
     assert "1 of 3 moves are done." in stopped.text
-    # Long lines are wrapped.
-    said = " ".join(stopped.text.split())
-    assert "web: replace_disks to c failed: job 19 ended with error: ['told to fail: replace-disks web c']" in said
+    assert "web: replace_disks to c failed: job 19 ended with error: ['told to fail: replace-disks web c']" in stopped.words
     assert "What remains: web (1 of 2 steps done), idle (0 of 1 steps done)." in stopped.text
     assert bed.log("submit") == ["migrate web", "replace-disks db a", "replace-disks web c"]
     finishes(bed)
@@ -368,7 +371,7 @@ def test_rapi(bed, url):
     bed.change(fail={"replace-disks db": 1}, polls=1)
     stopped = bed.run("-vvv", **access)
     assert stopped.code == 2
-    assert "db: replace_disks to a failed: job 18 ended with error: ['told to fail: replace-disks db a']" in stopped.text
+    assert "db: replace_disks to a failed: job 18 ended with error: ['told to fail: replace-disks db a']" in stopped.words
     assert "secret" not in stopped.text
     finishes(bed, **access)
     assert bed.log("POST") == [
@@ -461,7 +464,7 @@ def test_proxmox_api(shared, url):
     shared.change(fail={"migrate 102": 1}, polls=1)
     stopped = shared.run("-vvv", group_moves_driver="proxmox", **access)
     assert stopped.code == 2
-    assert "102: migrate to d failed: UPID:b:18 ended with told to fail: migrate 102 d" in stopped.text
+    assert "102: migrate to d failed: UPID:b:18 ended with told to fail: migrate 102 d" in stopped.words
     assert "secret" not in stopped.text
     finishes(shared, group_moves_driver="proxmox", **access)
     assert json.loads(shared.log("options")[1]) == {"restart": "1", "target": "d"}
