@@ -256,6 +256,7 @@ def test_no_plan_with_tiers_or_caches_is_worse_than_the_best(first: int, more: s
         pytest.param(133, "rank", id="whole extents of a group with two tiers"),
         pytest.param(798, "rank", id="a proof by room on disks that are not preferred"),
         pytest.param(1152, "rank", id="a preference for which others pay much"),
+        pytest.param(1477, "rank", id="what grows last off its disks counts for nothing"),
         pytest.param(142, "cache", id="levels in one percent"),
         pytest.param(527, "cache", id="another is the poorest by half a percent"),
     ],

@@ -401,21 +401,23 @@ def as_plan(problem: Problem, placement: Placement, sizes: Sizes) -> Plan:
     for (pool, area), extents in sizes.pvs.items():
         tiers = problem.pools[pool].preferred
         off += extents * problem.pools[pool].extent_size * len(tiers) if tiers and rank(tiers, area) == len(tiers) else 0
-    levels = tuple(_levels(problem, sizes, turn) for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL))
-    behind = (
+    behind = frozenset(
         at
         for at, demand in enumerate(problem.demands)
         if grows(demand, GrowthOrder.PREFERRED) and grows_off_its_disks(problem, placement, at)
     )
-    return Plan(placement, sizes, off, levels, frozenset(behind))
+    # What these have beyond their minimums is what nobody else could use, and no reason for a plan.
+    units = [demand.low if at in behind else own for at, (demand, own) in enumerate(zip(problem.demands, sizes.units))]
+    levels = tuple(_levels(problem, units, turn) for turn in (GrowthOrder.PREFERRED, GrowthOrder.NORMAL))
+    return Plan(placement, sizes, off, levels, behind)
 
 
 def _level(demand: Demand, units: int) -> float:
     return units * demand.unit / demand.weight
 
 
-def _levels(problem: Problem, sizes: Sizes, turn: GrowthOrder) -> tuple[float, ...]:
-    return tuple(sorted(_level(demand, units) for demand, units in zip(problem.demands, sizes.units) if demand.growth_order is turn))
+def _levels(problem: Problem, units: Sequence[int], turn: GrowthOrder) -> tuple[float, ...]:
+    return tuple(sorted(_level(demand, own) for demand, own in zip(problem.demands, units) if demand.growth_order is turn))
 
 
 def is_worth_its_price(one: Plan, other: Plan) -> bool:
