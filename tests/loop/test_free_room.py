@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import typing as t
 
@@ -184,3 +185,41 @@ def test_a_partition_that_the_kernel_alone_has_and_that_is_blank_is_no_loss(loop
     report = carry_out(wanted)
     assert (report.problem, report.losses) == (None, ())
     assert foresee(wanted).pending == ()
+
+
+def change_table(disk: str, change: t.Callable[[str], str]) -> None:
+    """Write the table as its script says it after a change, and leave the kernel with what it has."""
+    dump = subprocess.run(["sfdisk", "--dump", disk], check=True, capture_output=True, text=True).stdout
+    command = ["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--force", "--wipe=never", "--wipe-partitions=never", disk]
+    subprocess.run(command, input=change(dump), text=True, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("wipe", [False, True], ids=["unnamed", "named"])
+@pytest.mark.parametrize("what", ["its number is elsewhere", "its entry is smaller"])
+def test_data_of_a_partition_are_kept_that_the_kernel_has_elsewhere_than_the_table(loops: Loops, what: str, wipe: bool) -> None:
+    """As sgdisk leaves it while the disk is in use: the kernel could not read the table again."""
+    disk, sectors = new_disk(loops, SIZE), MIB // 512
+    if what == "its number is elsewhere":
+        made, wanted, begin, size = layout(disk, FIRST), layout(disk, FIRST, {"name": "new", "size": 39}), 30, 30
+        then = f"start={85 * sectors}, size={30 * sectors}"
+    else:
+        made, begin, size = layout(disk, FIRST, {"name": "raw", "size": 30}), 21, 30
+        wanted = layout(disk, FIRST, {"name": "raw", "size": 10}, {"name": "new", "size": 20})
+        then = f"start={21 * sectors}, size={10 * sectors}"
+    assert carry_out(made).problem is None
+    number = 5 if what == "its number is elsewhere" else 2
+    if number == 5:
+        change_table(disk, lambda dump: f"{dump}{disk}p5 : start={begin * sectors}, size={size * sectors}\n")
+        run("partx", "--update", "--nr", "1:5", disk)
+    with open(disk, "r+b") as file:
+        file.seek((begin + size) * MIB - len(RAW))
+        file.write(RAW)
+    change_table(disk, lambda dump: re.sub(rf"(p{number} : )start= *[0-9]+, size= *[0-9]+", rf"\g<1>{then}", dump))
+    before = digest(disk)
+    permitted = (disk,) if wipe else ()
+    for report in (foresee(wanted, wipe=permitted), carry_out(wanted, wipe=permitted)):
+        assert report.problem is not None
+        assert f"the kernel has {disk}p{number} with 30 MiB from {begin} MiB on" in report.problem
+        assert f"partprobe {disk}" in report.problem
+        assert (report.done, report.pending, report.losses) == ((), (), ())
+    assert digest(disk) == before

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .._facts.signatures import TablePartition
+from .._facts.signatures import SECTOR, TablePartition
 from .._facts.tree import PARTITION_TABLES, Device, Tree
 from .._schema.model import DesiredPartition
 from .._steps.partitions import ClearGaps, TableEntry, WritePartitionTable, table_regions
@@ -393,6 +393,7 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     refused = [part for part in others if in_the_way[part.name] and part.name not in given and not disk.may_wipe]
     refusals = [_refusal(disk, tree, part, in_the_way[part.name]) for part in refused]
     refusals += list(_without_slot(disk, matches))
+    refusals += [_elsewhere(disk, part) for part in partitions_of(disk, tree) if _is_elsewhere(part)]
     refusals += [
         _kept_elsewhere(disk, tree, part, match)
         for part in others
@@ -422,6 +423,27 @@ def _kept_elsewhere(disk: FoundDisk, tree: Tree, part: Device, match: PartitionM
     return (
         f"{match.desired.place}: keeps its data, but is not on {disk.words} as the schema has it, and in its way is "
         f"{describe_one(tree, part)}; correct its place and number, or take keep_data away if it is to be made"
+    )
+
+
+def _is_elsewhere(part: Device) -> bool:
+    """Return whether the kernel has a partition in room that its entry in the table has not: somebody has changed the table since.
+
+    What is read by its node is not what lies where the entry says, and what is in use may lie where the table shows nothing. Runs leave no
+    such state: they have the kernel forget a partition first, except for one that grows.
+    """
+    start = part.row.get("start")
+    elsewhere = start is not None and int(start) * SECTOR != entry_of(part).start
+    return part.running and (elsewhere or part.size > entry_of(part).size)
+
+
+def _elsewhere(disk: FoundDisk, part: Device) -> str:
+    entry, start = entry_of(part), part.row.get("start")
+    begin = f" from {in_mib(int(start) * SECTOR)} on" if start is not None else ""
+    return (
+        f"{disk.words}: the kernel has {part.dev} with {in_mib(part.size)}{begin}, and the table has it with {in_mib(entry.size)} "
+        f"from {in_mib(entry.start)} on: somebody changed the table while the disk was in use; have the kernel read it again "
+        f"(partprobe {disk.node}, or blockdev --rereadpt {disk.node}), or restart the host, and run again"
     )
 
 
