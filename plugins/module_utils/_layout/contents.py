@@ -17,7 +17,7 @@ from dataclasses import replace
 from .._facts.present import Present, VolumeGroup, Zpool
 from .._facts.torn import Torn
 from .._facts.tree import Device, Filesystem, Tree
-from .._schema.model import DesiredFilesystem, DesiredGroup, DesiredZpool, Layout
+from .._schema.model import DesiredFilesystem, DesiredGroup, DesiredVolume, DesiredZpool, Layout
 from .._steps.filesystem import RestoreSuperblock
 from .._storage import zfs
 from .._storage.btrfs import BTRFS
@@ -213,10 +213,19 @@ def _judge_unfinished(layout: Layout, present: Present, stack: Stack) -> Stack:
 
 
 def keeps_data(layout: Layout, stack: Stack) -> bool:
-    """Return whether anything on a stack is to keep its data."""
+    """Return whether anything on a stack is to keep its data, with the volumes of its group."""
     top = top_of(layout, stack.device)
-    items = (stack.array, layout.container_on(stack.device), layout.group_of(top), layout.filesystem_on(top))
-    return any(item is not None and item.keep_data for item in (*items, *(match.desired for match in stack.matches)))
+    group = layout.group_of(top)
+    items = (stack.array, layout.container_on(stack.device), group, layout.filesystem_on(top))
+    volumes = layout.volumes_of(group.name) if group is not None else ()
+    kept = any(item is not None and item.keep_data for item in (*items, *(match.desired for match in stack.matches)))
+    return kept or any(keeps_volume(layout, volume) for volume in volumes)
+
+
+def keeps_volume(layout: Layout, volume: DesiredVolume) -> bool:
+    """Return whether a volume, or anything on it, is to keep its data."""
+    items = (volume, layout.container_on(volume.device), layout.filesystem_on(top_of(layout, volume.device)))
+    return any(item is not None and item.keep_data for item in items)
 
 
 def top_of(layout: Layout, device: str) -> str:

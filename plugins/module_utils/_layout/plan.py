@@ -31,7 +31,7 @@ from .arrays import array_growth, array_of, overwritten_in
 from .build import building_steps, removals
 from .build_contents import Site
 from .clashes import identity_notes
-from .contents import condemned_by, judge_stacks, look, top_of, unused_below
+from .contents import condemned_by, judge_stacks, keeps_data, look, top_of, unused_below
 from .disks import FoundDisk, check_fingerprint, find_disks
 from .losses import DiskLoss, find_losses
 from .partitions import (
@@ -321,10 +321,9 @@ def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_un
 
 
 def _keeps(layout: Layout, stack: Stack, match: PartitionMatch) -> bool:
-    """Return whether a desired partition, or the file system on it, keeps its data; a new member of a stack that exists has none yet."""
-    filesystem = layout.filesystem_on(top_of(layout, stack.device))
+    """Return whether a desired partition, or anything on it, keeps its data; a new member of a stack that exists has none yet."""
     is_new = all(each.status is Status.NEW for each in stack.matches)
-    return match.desired.keep_data or (is_new and filesystem is not None and filesystem.keep_data)
+    return match.desired.keep_data or (is_new and keeps_data(layout, stack))
 
 
 def _judged_groups(layout: Layout, present: Present, stacks: Sequence[Stack], keep_unlisted: bool) -> tuple[GroupPlan, ...]:

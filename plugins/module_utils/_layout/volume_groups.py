@@ -23,7 +23,7 @@ from .._storage.lvm import CLEARED, UNFINISHED, stripe_segments
 from .._storage.thin import metadata_of
 from .._storage.units import KIB, MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
-from .contents import cannot_grow, look, look_at_volume, member_of, top_of, unused_below
+from .contents import cannot_grow, keeps_volume, look, look_at_volume, member_of, top_of, unused_below
 from .stack import Action, Stack
 from .unfinished import pool_stranger, sealed_on, volume_stranger
 
@@ -184,7 +184,8 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
         return GroupPlan(group, None, new, made, problems=problems, pools=pools, caches=caches)
     known = next(iter(there.values()))
     may_wipe = _may_wipe(present, known, mine.values()) and not group.keep_data
-    pools = tuple(_judge_pool(layout, present, known, pool, may_wipe) for pool in layout.pools_of(group.name))
+    keeping = {found.pool for found in _keeping(layout, known)}
+    pools = tuple(_judge_pool(layout, present, known, pool, may_wipe and pool.name not in keeping) for pool in layout.pools_of(group.name))
     volumes = tuple(_judge_volume(layout, present, known, volume, may_wipe) for volume in layout.volumes_of(group.name))
     gone = {pool.desired.name for pool in pools if pool.action is VolumeAction.REPLACE}
     volumes = _with_pools(volumes, gone, known) if gone else volumes
@@ -202,6 +203,14 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     plan = replace(plan, removed=_without_pooled(unlisted, (*unlisted, *plan.replaced)))
     problems = tuple(_problems(plan, mine, len(there)))
     return replace(plan, problems=problems, given_up=_given_up(layout, present, plan, mine))
+
+
+def _keeping(layout: Layout, group: VolumeGroup) -> Iterator[LogicalVolume]:
+    """Give the present volumes of a group that are to keep their data: they would go with their pool."""
+    for desired in layout.volumes_of(group.name):
+        known = group.volume(desired.name)
+        if known is not None and keeps_volume(layout, desired):
+            yield known
 
 
 def _without_pooled(volumes: Sequence[LogicalVolume], others: Sequence[LogicalVolume]) -> tuple[LogicalVolume, ...]:
@@ -313,10 +322,7 @@ def _with_pools(volumes: Sequence[VolumePlan], gone: t.AbstractSet[str], group: 
 
 def _given_up(layout: Layout, present: Present, plan: GroupPlan, stacks: Mapping[str, Stack]) -> tuple[str, ...]:
     known = t.cast(VolumeGroup, plan.present)
-    filesystems = [layout.filesystem_on(top_of(layout, volume.desired.device)) for volume in plan.volumes]
-    keeping = any(
-        item is not None and item.keep_data for item in (plan.desired, *(volume.desired for volume in plan.volumes), *filesystems)
-    )
+    keeping = plan.desired.keep_data or any(keeps_volume(layout, volume.desired) for volume in plan.volumes)
     if keeping or not _is_broken(known, stacks):
         return ()
     there = tuple(volume for volume in known.physical if volume.device is not None)
@@ -361,7 +367,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         opening: t.Optional[Step] = None if _runs(present, device) else ActivateGroup(group.name)
         action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
         stranger, sealed = volume_stranger(layout, present, desired.device, known), sealed_on(present, device)
-        keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+        keeps = keeps_volume(layout, desired)
         if sealed is not None and stranger is None and device is not None and not may_wipe:
             opening = look_at_volume(layout, present, desired.device, device).opening
         stranger = stranger or (sealed if opening is None else None)
@@ -371,7 +377,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         return VolumePlan(desired, action, known, device, opening if same_size or CLEARED in known.tags else None, stranger=stranger)
     misplaced = _misplaced(desired, known)
     if misplaced is not None:
-        keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+        keeps = keeps_volume(layout, desired)
         action = VolumeAction.REPLACE if may_wipe and not keeps else VolumeAction.KEEP
         return VolumePlan(desired, action, known, device, problem=misplaced)
     striped = _striped_otherwise(desired, known) or _uneven(desired, group.extent_size)
@@ -386,7 +392,7 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         growing = f"{desired.group}/{desired.name}" if known.size < desired.size else None
         problem = cannot_grow(present, filesystem, found.device, growing, _size_when_grown(present, known, size, found.device))
     grown_swap = is_swap and known.size < desired.size and found.problem is None
-    keeps = desired.keep_data or (filesystem is not None and filesystem.keep_data)
+    keeps = keeps_volume(layout, desired)
     if (grown_swap or (problem is not None and may_wipe)) and not keeps:
         return VolumePlan(desired, VolumeAction.REPLACE, known, device)
     return VolumePlan(desired, VolumeAction.KEEP, known, device, found.opening, problem)

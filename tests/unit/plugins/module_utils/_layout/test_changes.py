@@ -508,3 +508,22 @@ def test_a_mark_is_not_written_into_a_table_of_which_only_the_backup_is_whole():
     mending = plan(host, later.schema, wipe=wipe)
     assert (mending.again, [step.disk for step in mending.steps]) == (True, ["/dev/sdb"])
     complete(host, parse_static_schema(later.schema), ids(wipe))
+
+
+@pytest.mark.parametrize("keeper", ["lvs", "luks", "fss"])
+@pytest.mark.parametrize("change", ["its partition", "its pool", "what is on it"])
+def test_a_volume_keeps_its_data_although_wipe_names_its_disk(keeper, change):
+    def made(size=600, extents=40, kind="ext4"):
+        maker = maker_on("sda")
+        maker.fill(maker.partition("sda", size, "os"), size, "pv", "os", "ext4")
+        maker.pool("vg0", "pool", extents)
+        maker.thin("vg0", "pool", "web", 100, True, kind)
+        return maker
+
+    host = installed(made())
+    wanted = {"its partition": made(size=500), "its pool": made(extents=20), "what is on it": made(kind="xfs")}[change].schema
+    assert plan(host, wanted, wipe=["sda"]).steps
+    for entry in wanted[keeper]:
+        entry["keep_data"] = True
+    says = {"its partition": "would have to shrink", "its pool": "would have to shrink", "what is on it": "holds ext4, but xfs is wanted"}
+    assert says[change] in refusal(host, wanted, wipe=["sda"])
