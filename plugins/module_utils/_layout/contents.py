@@ -97,6 +97,11 @@ def _judge(layout: Layout, present: Present, stack: Stack) -> Stack:
     judged = _judge_by_status(layout, present, stack)
     made_again = judged.matches if judged.action is Action.BUILD else _joining(layout, present, judged)
     refused = next((match.refused for match in made_again if match.refused), None)
+    # A new physical volume of a group has no data of the group yet.
+    joins = layout.group_of(top_of(layout, stack.device)) is not None
+    if refused is None and judged.action is Action.BUILD and not joins and keeps_data(layout, stack):
+        stranger = next((match.stranger or match.sealed for match in made_again if match.stranger or match.sealed), None)
+        refused = f"{stranger}; take keep_data away if it may be destroyed" if stranger is not None else None
     return replace(judged, action=Action.KEEP, opening=None, problem=judged.problem or refused) if refused else judged
 
 

@@ -340,7 +340,7 @@ def plan_table(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: C
     tree = conditions.tree
     if is_ours(disk, matches, tree):
         return _changed(disk, matches, conditions)
-    refusals = tuple(_refusals_of_new(disk, matches, tree))
+    refusals = tuple(_refusals_of_new(disk, matches, conditions))
     if refusals:
         return TablePlan(disk, refusals=refusals)
     return TablePlan(disk, (new_table(disk, matches),), (disk.device,))
@@ -364,12 +364,13 @@ def occupied(disk: FoundDisk, tree: Tree) -> Iterator[str]:
         yield f"{disk.words} is not empty; wiping it would destroy {there}; {disk.permission()}"
 
 
-def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], tree: Tree) -> Iterator[str]:
+def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Conditions) -> Iterator[str]:
+    tree = conditions.tree
     if is_empty(disk, tree) or is_begun(disk):
         return
     yield from occupied(disk, tree)
     for match in matches:
-        if match.desired.keep_data:
+        if match.desired.device in conditions.keeping:
             yield (
                 f"{match.desired.place}: keeps its data, but is not on {disk.words}, where there is {describe(tree, disk.device)}; "
                 "correct its place, or take keep_data away if it is to be made"

@@ -315,14 +315,16 @@ def _draft(layout: Layout, present: Present, disks: Sequence[FoundDisk], keep_un
     built = {match.desired.device for stack in stacks if stack.action is Action.BUILD for match in stack.matches}
     again = [match for stack in stacks for match in (*condemned_by(stack), *(match for match in stack.matches if match.condemned))]
     condemned = {match.device.name for match in again if match.device is not None}
-    keeping = {match.desired.device for stack in stacks for match in stack.matches if _keeps(layout, stack, match)}
+    keeping = {match.desired.device for stack in stacks for match in stack.matches if _keeps(layout, stacks, stack, match)}
     tables = _tables(disks, stacks, Conditions(present.tree, built, keep_unlisted, lost, condemned, keeping))
     return _Draft(layout, present, stacks, groups, tables, _destroyed(present, stacks, groups, tables))
 
 
-def _keeps(layout: Layout, stack: Stack, match: PartitionMatch) -> bool:
-    """Return whether a desired partition, or anything on it, keeps its data; a new member of a stack that exists has none yet."""
-    is_new = all(each.status is Status.NEW for each in stack.matches)
+def _keeps(layout: Layout, stacks: Sequence[Stack], stack: Stack, match: PartitionMatch) -> bool:
+    """Return whether a desired partition, or anything on it, keeps its data; a new part of a stack or group that exists has none yet."""
+    group = layout.group_of(top_of(layout, stack.device))
+    together = [other for other in stacks if group is not None and layout.group_of(top_of(layout, other.device)) is group]
+    is_new = all(each.status is Status.NEW for other in (stack, *together) for each in other.matches)
     return match.desired.keep_data or (is_new and keeps_data(layout, stack))
 
 

@@ -527,3 +527,53 @@ def test_a_volume_keeps_its_data_although_wipe_names_its_disk(keeper, change):
         entry["keep_data"] = True
     says = {"its partition": "would have to shrink", "its pool": "would have to shrink", "what is on it": "holds ext4, but xfs is wanted"}
     assert says[change] in refusal(host, wanted, wipe=["sda"])
+
+
+@pytest.mark.parametrize("keeper", ["vgs", "lvs", "luks", "fss"])
+def test_no_new_table_is_made_where_anything_is_to_keep_its_data(keeper):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 600, "os"), 600, "pv", "os", "ext4")
+    maker.volume("vg0", "web", 40, True, "ext4")
+    host = new_host()
+    old_group(host, [host.blocks()["sda"]], "theirs")
+    assert plan(host, maker.schema, wipe=["sda"]).steps
+    for entry in maker.schema[keeper]:
+        entry["keep_data"] = True
+    assert "keeps its data, but is not on" in refusal(host, maker.schema, wipe=["sda"])
+    assert plan(new_host(), maker.schema, wipe=["sda"]).steps
+
+
+@pytest.mark.parametrize("keeper", ["luks", "fss"])
+def test_what_lies_on_an_unfinished_partition_is_kept_where_anything_is_to_keep_its_data(keeper):
+    maker = maker_on("sda")
+    maker.fill(maker.partition("sda", 100, "data"), 100, "luks-fs", "data", "ext4")
+    host = new_host()
+    carry_out(host, plan(host, maker.schema).steps[0])
+    host.media.sign(host.blocks()["sda1"], "xfs", (new_uuid(), 1))
+    assert plan(host, maker.schema, wipe=["sda"]).steps
+    for entry in maker.schema[keeper]:
+        entry["keep_data"] = True
+    assert "take keep_data away" in refusal(host, maker.schema, wipe=["sda"])
+
+
+@pytest.mark.parametrize("keeper", ["lvs", "fss"])
+@pytest.mark.parametrize("there", ["another group", "a table of ours"])
+def test_a_disk_with_something_else_joins_a_group_that_keeps_its_data(keeper, there):
+    def made(*disks):
+        maker = maker_on("sda", "sdb")
+        for disk in disks:
+            maker.schema["pvs"].append({"name": maker.partition(disk, 600, f"os-{disk}")})
+        maker.schema["vgs"].append({"name": "vg0", "pvnames": [volume["name"] for volume in maker.schema["pvs"]]})
+        maker.room["vg0"] = 148
+        maker.volume("vg0", "web", 40, False, "ext4")
+        return maker
+
+    first, both = made("sda"), made("sda", "sdb").schema
+    if there == "a table of ours":
+        first.fill(first.partition("sdb", 300, "other"), 300, "fs", "other", "ext4")
+    host = installed(first)
+    if there == "another group":
+        old_group(host, [host.blocks()["sdb"]], "theirs")
+    for entry in both[keeper]:
+        entry["keep_data"] = True
+    assert plan(host, both, wipe=["sdb"]).steps
