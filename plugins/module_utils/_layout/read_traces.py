@@ -77,7 +77,9 @@ def _begun(present: Present, layout: Layout) -> Iterator[tuple[str, _Begun]]:
             ],
         )
     nodes = {device.uuid: device.name for device in below if device.kind == "lvm" and not device.is_part}
-    cleared = {(volume.group, volume.name): volume.uuid for volume in present.logical if volume.unfinished and CLEARED in volume.tags}
+    # Another host's disk may have a group with the same names.
+    begun = [volume for volume in present.logical if volume.uuid in nodes and volume.unfinished and CLEARED in volume.tags]
+    cleared = {(volume.group, volume.name): volume.uuid for volume in begun}
     for group in layout.groups:
         uuids = ((volume.device, cleared.get((volume.group, volume.name))) for volume in layout.volumes_of(group.name))
         yield from _in_turn(layout, [(device, nodes[uuid]) for device, uuid in uuids if uuid in nodes])

@@ -12,6 +12,7 @@ import dataclasses
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree import Device
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import plan_steps
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.read_traces import read_traces
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem import MakeFilesystem
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import FormatLuks, OpenLuks
@@ -323,3 +324,25 @@ def test_a_closed_container_on_an_unfinished_volume_is_opened_first():
     assert (opening.again, [type(step) for step in opening.steps]) == (True, [OpenLuks])
     wiping = plan_steps(layout, present, [f"{BY_ID}sda"])
     assert [content.device for loss in wiping.losses for content in loss.contents] == ["/dev/mapper/vg0-first"]
+
+
+class Full:
+    """A host all of whose devices have data everywhere. It can do nothing but read."""
+
+    def read_bytes(self, _path: str, _start: int, size: int) -> bytes:
+        return b"\1" * size
+
+    def run(self, _command: list[str]) -> None:
+        """No tool is there."""
+
+
+def test_a_volume_of_another_group_with_the_same_names_hides_no_use_of_ours():
+    """As on the disk of another host that a run was cut off on as well."""
+    maker = volumes()
+    host = failed_at(maker, "make ext4 on /dev/mapper/vg0-second")
+    layout, present = parse_static_schema(maker.schema), host.present()
+    ours = next(volume for volume in present.logical if volume.name == "second")
+    twin = dataclasses.replace(ours, uuid=new_uuid(), group_uuid=new_uuid())
+    for logical in (present.logical, (*present.logical, twin), (twin, *present.logical)):
+        traces, _sealed = read_traces(Full(), dataclasses.replace(present, logical=logical), layout)
+        assert host.by_node("/dev/mapper/vg0-second").name in traces
