@@ -42,7 +42,7 @@ class ActionModule(PlanningAction):
         result["origin"] = {
             "plans": _described(arguments["plans"]),
             "facts": _described(arguments["hardware"]),
-            "compared with": f"bareon.allocator {collection_version()}, ansible-core {__version__}",
+            "versions": f"bareon.allocator {collection_version()}, ansible-core {__version__}",
             "date": date_of_now(),
         }
         says = []

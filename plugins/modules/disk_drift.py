@@ -181,7 +181,7 @@ origin:
       returned: always
       type: str
       sample: of the hosts, as Ansible knows them
-    compared with:
+    versions:
       description: The versions of the collection and of ansible-core.
       returned: always
       type: str

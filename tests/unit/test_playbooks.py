@@ -221,7 +221,7 @@ def test_drift_shows_what_is_not_as_planned_and_stops_where_it_must_not_be(tmp_p
     page = (tmp_path / "drift.html").read_text(encoding="utf-8")
     origin = dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", page))
     assert (origin["date"], origin["facts"]) == ("2023-11-14", f"the folder {tmp_path}/facts")
-    assert re.fullmatch(r"bareon.allocator [\d.]+, ansible-core [\d.]+\S*", origin["compared with"])
+    assert re.fullmatch(r"bareon.allocator [\d.]+, ansible-core [\d.]+\S*", origin["versions"])
     assert "changed=0" in play("drift", tmp_path, settings={"SOURCE_DATE_EPOCH": "1800000000"}, **asked)
     assert "<h1>Rack 12</h1>" in page
     assert "<h2>Not as planned</h2>" in page

@@ -129,7 +129,10 @@ def test_a_journal_in_a_ledger_goes_on_in_another_container(given, monkeypatch):
 
 
 def test_the_password_of_a_database_is_in_no_message(given, monkeypatch):
-    monkeypatch.setattr(ledger_state, "open_ledger", lambda *_given, **_options: (_ for _ in ()).throw(ledger_state.states.Moved))
+    def moved(*_given, **_options):
+        raise ledger_state.states.Moved
+
+    monkeypatch.setattr(ledger_state, "open_ledger", moved)
     url = "postgresql://user:geheim@127.0.0.1:1/x"
     assert "geheim" not in str(ledger_state.LedgerText(url, "prod", "follow"))
     with pytest.raises(InputError) as error, kept_in_ledger({**given, "database": url}, "follow", writes=True):
