@@ -206,8 +206,8 @@ class Scorer:
         slots, weights = state.facts.slots, slot_weights(state.facts, self.mode)
         over = np.maximum(state.tag_counts[self.online] - slots.limit[self.online], 0).sum(axis=0)
         near = slots.together | slots.drawn
-        apart = float(separated_by_slot(state, near) @ weights[near]) if near.any() else 0.0
-        return float(over @ weights) + apart + sum(weights[spread.slot] * too_many(state, spread) for spread in slots.spreads)
+        apart = float((separated_by_slot(state, near) * weights[near]).sum()) if near.any() else 0.0
+        return float((over * weights).sum()) + apart + sum(weights[spread.slot] * too_many(state, spread) for spread in slots.spreads)
 
     def score(self, state: ClusterState) -> float:
         """Return the weighted sum of all metrics."""
@@ -259,7 +259,9 @@ class Scorer:
         tags = list(facts.exclusion[instance])
         broken = state.tag_counts[primaries][:, tags] >= state.facts.slots.limit[primaries][:, tags]
         weights = slot_weights(state.facts, self.mode)
-        penalty: Floats = WEIGHTS["pri_tags_score"] * (broken @ weights[tags] + self._company(state, tags, primaries, weights))
+        penalty: Floats = WEIGHTS["pri_tags_score"] * (
+            (broken * weights[tags]).sum(axis=1) + self._company(state, tags, primaries, weights)
+        )
         if not facts.real[instance]:
             return penalty
         need = facts.as_primary[:, instance]
@@ -437,7 +439,7 @@ def centred_values(values: Floats, member: Booleans) -> tuple[Floats, float, int
     if not count:
         return np.zeros(len(values)), 0.0, 0
     centred = np.where(member, values - np.add.reduce(values[member]) / count, 0.0)
-    return centred, float(centred @ centred), count
+    return centred, float((centred * centred).sum()), count
 
 
 def _deviation(values: Floats, member: Booleans) -> float:

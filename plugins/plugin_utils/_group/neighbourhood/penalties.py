@@ -174,8 +174,8 @@ class _TagPenalties:
         if exclusion:
             tags = list(exclusion)
             counts, limit, weights = self._state.tag_counts, facts.slots.limit, self._weights[tags] * WEIGHTS["pri_tags_score"]
-            found += (counts[nodes][:, tags] >= limit[nodes][:, tags]) @ weights
-            found -= online * float((counts[primary, tags] > limit[primary, tags]) @ weights)
+            found += ((counts[nodes][:, tags] >= limit[nodes][:, tags]) * weights).sum(axis=1)
+            found -= online * float(((counts[primary, tags] > limit[primary, tags]) * weights).sum())
             for slot in exclusion:
                 if facts.slots.together[slot] or facts.slots.drawn[slot]:
                     found += WEIGHTS["pri_tags_score"] * self._weights[slot] * self._separated(slot, primary, nodes)

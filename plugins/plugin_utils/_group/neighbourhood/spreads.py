@@ -209,7 +209,7 @@ class _Centred:
         variance = np.empty_like(change)
         for number in np.flatnonzero(np.ptp(metrics.need[:, :, others], axis=2).any(axis=0)).tolist():
             left, right = self._exchanged(number, ones, here, others, there)
-            np.matmul(left.T, right, out=variance)
+            _multiply(left.T, right, variance)
             np.maximum(variance, 0.0, out=variance)
             change += np.sqrt(variance, out=variance)
             change -= metrics.weight[number] * np.sqrt(self.squares[number] / metrics.count[number])
@@ -253,7 +253,7 @@ class _Centred:
         total = np.full((left.shape[1], self.right.shape[2]), quiet)
         variance = np.empty_like(total)
         for number in numbers.tolist():
-            np.matmul(left[number], self.right[number], out=variance)
+            _multiply(left[number], self.right[number], variance)
             np.maximum(variance, 0.0, out=variance)
             total += np.sqrt(variance, out=variance)
         return total
@@ -269,6 +269,17 @@ class _Centred:
         deviations = self.metrics.weight[:, None] * np.sqrt(np.maximum(variance, 0.0))
         result: Floats = deviations[loud].sum(axis=0)
         return result
+
+
+def _multiply(left: Floats | Singles, right: Floats | Singles, out: Floats | Singles) -> None:
+    """Write the product of two matrices [R, F] and [F, C] into `out`, term by term.
+
+    BLAS adds in another order on each kind of CPU, and what is as good as something else would win on one machine and lose on another.
+    """
+    np.multiply(left[:, :1], right[:1], out=out)
+    term = np.empty_like(out)
+    for number in range(1, len(right)):
+        out += np.multiply(left[:, number, None], right[number], out=term)
 
 
 def _with_sum(terms: Floats, times: Floats | None = None) -> Floats:
