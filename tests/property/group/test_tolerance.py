@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.cluster_source import load_any_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.metrics.score import ScoreMode
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.balance import run_balance
@@ -19,42 +18,13 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evac
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.info import report, summary
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.tests.support.group.racks import GIB, NODES, POOL, ROOM, SIDES, loaded, two_groups
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-POOL = {"type": "external", "pool": "ceph"}
-GIB = 1024
-NODES = {"n1": "rack:a", "n2": "rack:a", "n3": "rack:b", "n4": "rack:b", "n5": "rack:c"}
-SIDES = {"l1": "rack:a", "l2": "rack:a", "l3": "rack:b", "r1": "rack:c", "r2": "rack:c", "r3": "rack:d"}
-"""The nodes of two groups, left and right."""
-ROOM = 12
-"""GiB of each node."""
 EXAMPLES = settings(max_examples=examples(40), deadline=None)
 tolerances = st.sampled_from([{"nodes": 1}, {"nodes": 2}, {"percent": 45}, {"percent": 60}, {"domain": "rack:"}])
-
-
-def cluster(guests, drained=(), tags=None):
-    """`guests` are (GiB, primary, secondary or None); `tags` are those of the nodes."""
-    tags = tags or NODES
-    nodes = [
-        {
-            "name": name,
-            "total_memory": ROOM * GIB,
-            "total_disk": 1024 * GIB,
-            "total_cpus": 64,
-            "storage": [{"type": "internal", "pool": "lvm", "total": 1024 * GIB}, POOL],
-            "tags": [tag],
-            "drained": name in drained,
-        }
-        for name, tag in tags.items()
-    ]
-    instances = [
-        {"name": f"i{number}", "memory": size * GIB, "disk": GIB, "vcpus": 1, "primary": primary}
-        | ({"secondary": secondary} if secondary else {"storage": POOL})
-        for number, (size, primary, secondary) in enumerate(guests)
-    ]
-    return {"nodes": nodes, "instances": instances}
 
 
 def failing_sets(tolerate, up, tags=None):
@@ -116,10 +86,6 @@ def never_more(guests, tolerate, plan, up, leaving=()):
         for now in after_plan(guests, moves):
             for names, most in zip(sets, before):
                 assert len(names) == len(up) or least_short(now, names, up) <= most, (names, now)
-
-
-def loaded(guests, tolerate, drained=()):
-    return load_any_cluster({"cluster": cluster(guests, drained), "tolerate": tolerate}, str)
 
 
 @EXAMPLES
@@ -195,15 +161,6 @@ def test_counted_copies_strand_no_more(guests, tolerate):
 @given(guests_of(), tolerances)
 def test_redistribution_strands_no_more(guests, tolerate):
     never_more(guests, tolerate, run_redistribute(loaded(guests, tolerate), {"by": "load"})["plan"], [*NODES])
-
-
-def two_groups(guests, tolerate):
-    """Return a cluster of the two groups."""
-    given = cluster(guests, tags=SIDES)
-    sides = {"l": "left", "r": "right"}
-    nodes = [node | {"group": sides[node["name"][0]]} for node in given["nodes"]]
-    written = given | {"nodes": nodes, "groups": [{"name": name} for name in sides.values()]}
-    return load_any_cluster({"cluster": written, "tolerate": tolerate}, str)
 
 
 def stranded_in_both(guests, tolerate):

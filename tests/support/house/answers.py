@@ -16,9 +16,8 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.balance import run_balance
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
-from ansible_collections.bareon.allocator.tests.property.disk.test_all_types import Draft
-from ansible_collections.bareon.allocator.tests.property.group.test_tolerance import NODES, loaded, two_groups
-from ansible_collections.bareon.allocator.tests.support.disk.planned import make_plan
+from ansible_collections.bareon.allocator.tests.support.disk.planned import profile_plan, profiles
+from ansible_collections.bareon.allocator.tests.support.group.racks import NODES, loaded, two_groups
 
 
 def guests(chance: random.Random, nodes: t.Sequence[str], count: int) -> list[tuple[int, str, str | None]]:
@@ -35,8 +34,8 @@ def answers(seed: int) -> t.Iterator[t.Any]:
     yield run_balance(group, {"score": "htools", "redundancy": "keep"}, solve_each)["plan"]
     yield run_capacity(group, {"spec": {"memory": 1024, "disk": 1024, "vcpus": 1}})
     yield run_redistribute(two_groups(guests(chance, ("l1", "l2", "l3"), 7), None), {"by": "load"})["plan"]
-    draft = Draft(seed)
-    yield make_plan(draft.entries, {"disks": draft.disks, "ram": 4096, "firmware": "uefi"})
+    names = profiles()
+    yield profile_plan(names[seed % len(names)], "bios" if seed % 2 else "uefi")
 
 
 def main() -> None:
