@@ -40,7 +40,7 @@ def start(options: Plain, check: bool = False, tools: pathlib.Path | None = None
     arguments = {"ANSIBLE_MODULE_ARGS": {**options, "_ansible_check_mode": check, "_ansible_diff": True}}
     path = os.environ["PATH"] if tools is None else f"{tools}{os.pathsep}{os.environ['PATH']}"
     process = subprocess.Popen(
-        [sys.executable, "-m", f"{MODULES}.{module}"],
+        [sys.executable, *(COMMAND if module == "disk_layout" else ("-m", f"{MODULES}.{module}"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -260,7 +260,6 @@ def test_the_table_has_every_module() -> None:
         "disk_plan",
         "disk_plan_diff",
         "disk_report",
-        "group_progress",
         "node_facts",
         "pinned_options",
     }

@@ -394,7 +394,8 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     refused = [part for part in others if in_the_way[part.name] and part.name not in given and not disk.may_wipe]
     refusals = [_refusal(disk, tree, part, in_the_way[part.name]) for part in refused]
     refusals += list(_without_slot(disk, matches))
-    refusals += [_elsewhere(disk, part) for part in partitions_of(disk, tree) if _is_elsewhere(part)]
+    begun = {match.device.name for match in matches if match.unfinished and match.device is not None}
+    refusals += [_elsewhere(disk, part) for part in partitions_of(disk, tree) if _is_elsewhere(part, part.name in begun)]
     refusals += [
         _kept_elsewhere(disk, tree, part, match)
         for part in others
@@ -427,15 +428,16 @@ def _kept_elsewhere(disk: FoundDisk, tree: Tree, part: Device, match: PartitionM
     )
 
 
-def _is_elsewhere(part: Device) -> bool:
+def _is_elsewhere(part: Device, begun: bool) -> bool:
     """Return whether the kernel has a partition in room that its entry in the table has not: somebody has changed the table since.
 
     What is read by its node is not what lies where the entry says, and what is in use may lie where the table shows nothing. Runs leave no
-    such state: they have the kernel forget a partition first, except for one that grows.
+    such state: they have the kernel forget a partition first, except for one that grows, and for one that they have `begun` to make again
+    with less room.
     """
     start = part.row.get("start")
     elsewhere = start is not None and int(start) * SECTOR != entry_of(part).start
-    return part.running and (elsewhere or part.size > entry_of(part).size)
+    return part.running and (elsewhere or (part.size > entry_of(part).size and not begun))
 
 
 def _elsewhere(disk: FoundDisk, part: Device) -> str:
