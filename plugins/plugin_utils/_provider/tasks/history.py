@@ -52,7 +52,7 @@ def run_provider_history_info(arguments: Mapping[str, t.Any], *, rehearsal: Path
 
     with open_ledger(rehearsed(arguments["database"], rehearsal), dry_run=True, timeout=timeout_of(arguments)) as ledger:
         spans, truncated = limited(ledger.read(read), most)
-    return {"changed": False, "history": [_plain(span) for span in spans], "truncated": truncated}
+        return {"changed": False, "history": [_plain(span) for span in spans], "truncated": truncated}
 
 
 def _plain(span: Span) -> Plain:
