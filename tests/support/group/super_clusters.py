@@ -18,9 +18,9 @@ GROUPS = tuple(open_group(name) for name in ("ill", "spare"))
 
 
 @st.composite
-def super_clusters(draw):
+def super_clusters(draw, kinds=("shared", "mirrored", "both")):
     """Two groups: one in trouble more often than not, one with some room."""
-    kind = draw(st.sampled_from(["shared", "mirrored", "both"]))
+    kind = draw(st.sampled_from(kinds))
     ill = [f"a{number}" for number in range(3)]
     spare = [f"b{number}" for number in range(2)]
     sizes = {name: draw(st.integers(4, 9)) for name in ill} | {name: draw(st.integers(1, 8)) for name in spare}
