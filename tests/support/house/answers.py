@@ -11,7 +11,6 @@ import random
 import sys
 import typing as t
 
-from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import solve_each
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.balance import run_balance
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
@@ -41,14 +40,7 @@ def answers(seed: int) -> t.Iterator[t.Any]:
 def main() -> None:
     """Print the answers to the seeds between two numbers."""
     for seed in range(*map(int, sys.argv[1:3])):
-        found = answers(seed)
-        for number in range(5):
-            try:
-                answer = next(found)
-            except NoSolution as error:
-                answer = str(error)
-            except StopIteration:
-                break
+        for number, answer in enumerate(answers(seed)):
             print(seed, number, json.dumps(answer, sort_keys=True, default=str))
 
 

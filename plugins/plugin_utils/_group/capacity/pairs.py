@@ -243,7 +243,7 @@ class _Spreads:
         """Take notice of what has changed at some nodes."""
         positions = self._position[nodes]
         quantities = self._room.quantities[:, nodes].T
-        self._values[:, positions] = self._offset[:, positions] + (self._rates[positions] @ quantities[:, :, None])[:, :, 0].T
+        self._values[:, positions] = self._offset[:, positions] + np.einsum("pkq,pq->kp", self._rates[positions], quantities)
 
     def look(self) -> Floats:
         """Look at the state as it is now; return [G]: what the spreads that only primaries change come to."""
@@ -262,7 +262,7 @@ class _Spreads:
         self._firsts, self._seconds = first[both], second
         alone = np.maximum(first[:own], 0.0)
         np.sqrt(alone, out=alone)
-        self._alone = self._weights[:own] @ alone
+        self._alone = np.einsum("k,kg->g", self._weights[:own], alone)
         return self._alone
 
     def chords(self, rows: Integers | slice, columns: Integers | slice) -> tuple[Floats, Floats]:
@@ -273,8 +273,8 @@ class _Spreads:
         low_root = np.sqrt(low)
         total = low_root + np.sqrt(high)
         slope = weights / np.where(total > 0, total, 1.0)
-        least = float(weights @ low_root - slope @ low)
-        return slope @ first + least, slope @ second
+        least = float((weights * low_root).sum() - (slope * low).sum())
+        return np.einsum("k,kr->r", slope, first) + least, np.einsum("k,kc->c", slope, second)
 
     def costs(self, rows: Integers, columns: Integers) -> Floats:
         """Return [R, C]: what pairs come to exactly, of positions among the group's nodes."""
@@ -307,7 +307,7 @@ class _Reserved:
     def bounds(self) -> Floats:
         """Return [G]: the least by which each secondary changes sum and deviation, which are convex in what it keeps more."""
         centred = (self._values - np.add.reduce(self._values) / self._count) * self._part
-        self._squares = float(centred @ centred) / self._count
+        self._squares = float((centred * centred).sum()) / self._count
         self._centred = centred
         slope = np.full(len(self._nodes), WEIGHTS["reserved_mem_rtotal"])
         deviation = self._squares**0.5
