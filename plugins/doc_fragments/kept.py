@@ -35,7 +35,7 @@ options:
   hold:
     description:
       - For O(state=ledger), for how many seconds after the task the state still belongs to this run, so that no other run begins while
-        moves are carried out. Each further task of the run with O(hold) begins this time anew, and one without it ends it.
+        moves are carried out. Each further task of the run with O(hold) starts this time again, and one without it ends it.
       - A run whose process is known to have ended has no state. Of other hosts and of containers this cannot be known.
     type: float
     default: 0

@@ -27,8 +27,8 @@ def test_what_each_job_writes_is_kept(nodes):
         subprocess.Popen([sys.executable, str(KEEPER), url, name, str(job), str(TIMES)], **pipes)
         for job, url in zip(range(JOBS), itertools.cycle(nodes))
     ]
-    told = [process.communicate(timeout=300) for process in started]
-    assert [errors for _output, errors in told if errors] == []
+    outputs = [process.communicate(timeout=300) for process in started]
+    assert [errors for _output, errors in outputs if errors] == []
     with open_ledger(nodes[0]) as ledger:
         kept = ledger.read(partial(states.stored_text, name=name, part="follow"))
     assert sorted(kept.content.split()) == sorted(f"{job}.{time}" for job in range(JOBS) for time in range(TIMES))

@@ -373,7 +373,7 @@ def _refusals_of_new(disk: FoundDisk, matches: Sequence[PartitionMatch], conditi
         if match.desired.device in conditions.keeping:
             yield (
                 f"{match.desired.place}: keeps its data, but is not on {disk.words}, where there is {describe(tree, disk.device)}; "
-                "correct its place, or take keep_data away if it is to be made"
+                "correct its place, or take keep_data away to have it made"
             )
 
 
@@ -424,7 +424,7 @@ def _kept_elsewhere(disk: FoundDisk, tree: Tree, part: Device, match: PartitionM
     """Return why nothing is made that keeps its data: the other partition may have them, under another number or in another place."""
     return (
         f"{match.desired.place}: keeps its data, but is not on {disk.words} as the schema has it, and in its way is "
-        f"{describe_one(tree, part)}; correct its place and number, or take keep_data away if it is to be made"
+        f"{describe_one(tree, part)}; correct its place and number, or take keep_data away to have it made"
     )
 
 

@@ -71,7 +71,7 @@ def kept_in_ledger(arguments: Mapping[str, t.Any], part: str, *, writes: bool) -
         yield kept
         kept.end()
     except BaseException:
-        # What went wrong is told, and the time that the run has the state ends by itself.
+        # The first error is the one to report. Without a give-back the run has the state until its time is over.
         with suppress(InputError, Unavailable):
             kept.give_back()
         raise
