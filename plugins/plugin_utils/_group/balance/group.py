@@ -79,7 +79,8 @@ def _plan_balanced(
     way = order(state, targets, guard, in_order)
     moves = way.moves
     freer = [dataclasses.replace(guard, reserves={})] if reserves and options.redundancy == Redundancy.PRICE else []
-    for other in (*freer, (*freer, guard)[0].lenient()) if way.blocked else ():
+    freest = freer[0] if freer else guard
+    for other in (*freer, freest.lenient()) if way.blocked else ():
         # What comes before N+1 on shared storage may cost some N+1 on the way, too, and what is down may break soft limits.
         found_way = order(state, targets, other, in_order)
         if _left_wrong(state, found_way.moves, assignment.group, options) < _left_wrong(state, moves, assignment.group, options):
