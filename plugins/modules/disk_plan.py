@@ -914,11 +914,17 @@ conflict:
         - name: "min:root"
           says: root needs at least 5000 MiB
     remedies:
-      description: What would help. Each remedy is enough by itself.
+      description: What would help. Each remedy is enough by itself, and solves RV(conflict.further) as well.
       type: list
       elements: str
       sample: ["lower min_size of log to 417 GiB"]
       returned: always
+    further:
+      description: Conflicts that are left once RV(conflict.constraints) are met, each with C(short) and C(constraints).
+      type: list
+      elements: dict
+      returned: when the planner looked for them
+      sample: []
 failures:
   description: Why hosts have no plan, by host. Each has C(msg), and C(conflict) if the input is valid.
   returned: with O(hosts), when a host has no plan

@@ -18,8 +18,11 @@ from ansible_collections.bareon.allocator.tests.support.house.share import examp
 Plain = dict[str, t.Any]
 LOWERED = re.compile(r"reduce the minimum of (\w+) from [0-9]+ to ([0-9]+) MiB")
 LEFT_OUT = re.compile(r"leave out (\w+), which needs")
+GIVEN_UP = re.compile(r"leave out (\w+(?:, \w+)*(?: and \w+)?)(?=;|$)")
+FEWER_LEGS = re.compile(r"let (\w+) use at least [0-9]+ disks, or plan it with fewer legs")
+APART = re.compile(r"let (\w+) lie on other disks than .*?, without together_with")
 LARGER = re.compile(r"use a disk of at least ([0-9]+) MiB instead of (\w+) ")
-SHARED = re.compile(r"let (\w+) share disks with .*, without apart_from")
+SHARED = re.compile(r"let (\w+) share disks with .*?, without apart_from")
 
 
 def machine(seed: int) -> tuple[Plain, list[Plain]]:
@@ -55,7 +58,9 @@ def followed(remedy: str, hardware: Plain, schema: list[Plain]) -> tuple[Plain, 
     lowered = {name: int(least) for name, least in LOWERED.findall(remedy)}
     sizes = {disk: int(size) for size, disk in LARGER.findall(remedy)}
     gone, apart = set(LEFT_OUT.findall(remedy)), set(SHARED.findall(remedy))
-    if not lowered and not sizes and not gone and not apart:
+    gone |= {name for names in GIVEN_UP.findall(remedy) for name in re.split(", | and ", names)}
+    fewer, loose = set(FEWER_LEGS.findall(remedy)), set(APART.findall(remedy))
+    if not lowered and not sizes and not gone and not apart and not fewer and not loose:
         return None
     entries = []
     for entry in schema:
@@ -65,19 +70,63 @@ def followed(remedy: str, hardware: Plain, schema: list[Plain]) -> tuple[Plain, 
         if name in lowered:
             keys = {**keys, "min_size": lowered[name]} | ({"max_size": keys["size"]} if "size" in keys else {})
             keys.pop("size", None)
+        if name in fewer:
+            keys["legs"] = len(keys["disks"])
+            keys = keys if keys["legs"] > 1 else {"id": name, "type": "partition", "disks": keys["disks"]}
         if name in apart:
             keys.pop("apart_from")
+        if name in loose:
+            keys.pop("together_with")
         if "contains" in keys:
             keys["contains"] = [member for member in keys["contains"] if member not in gone]
-        if "apart_from" in keys:
-            keys["apart_from"] = [other for other in keys["apart_from"] if other not in gone]
+        for key in ("apart_from", "together_with"):
+            if key in keys:
+                keys[key] = [other for other in keys[key] if other not in gone]
         entries.append(keys)
     return {"disks": [{**disk, "size": sizes.get(disk["id"], disk["size"])} for disk in hardware["disks"]]}, entries
 
 
-def faults(seed: int) -> tuple[int, list[str]]:
+def machine_with_conflicts(seed: int) -> tuple[Plain, list[Plain]]:
+    """Return a machine and a schema of one to three parts with disks of their own; most parts contradict themselves."""
+    chance = random.Random(seed)
+    disks: list[Plain] = []
+    entries: list[Plain] = []
+    for number in range(chance.choice([1, 2, 2, 2, 3])):
+        sizes = [chance.choice([60_000, 100_000]) + chance.randint(0, 900) for _disk in range(chance.randint(1, 3))]
+        own = [{"id": f"d{number}{at}", "size": size} for at, size in enumerate(sizes)]
+        disks += own
+        entries += _conflict(chance, f"s{number}", {"disks": [disk["id"] for disk in own]}, sizes)
+    return {"disks": disks}, entries
+
+
+def _conflict(chance: random.Random, name: str, there: Plain, sizes: list[int]) -> list[Plain]:
+    """Return spaces that find no room on their disks, or contradict each other there."""
+    most, whole = max(sizes), sum(sizes)
+
+    def partition(suffix: str, share: float, **keys: t.Any) -> Plain:
+        return {"id": name + suffix, "type": "partition", "min_size": int(most * share), **there, **keys}
+
+    names = [f"{name}b{at}" for at in range(len(sizes))]
+    return chance.choice(
+        [
+            [partition("a", 1.3)],
+            [partition("a", 0.7), partition("b", 0.6), partition("c", 0.55)],
+            [partition("a", 0.7), partition("b", 0.6, together_with=[f"{name}a"])],
+            [partition("a", 0.01), *(partition(f"b{at}", 0.01, apart_from=[f"{name}a", *names[:at]]) for at in range(len(sizes)))],
+            [partition("a", 0.8), {"id": f"{name}b", "type": "partitions", "min_size": int(whole * 0.7), **there}],
+            [{"id": name, "type": "raid", "level": "raid1", "legs": len(sizes) + 1, **there}],
+            [{"id": name, "type": "raid", "level": "raid1", "legs": 2, "min_size": int(most * 1.4), **there}],
+            [
+                {"id": name, "type": "vg", "contains": [f"{name}a", f"{name}b"], **there},
+                {"id": f"{name}a", "type": "lv", "min_size": int(whole * 0.8)},
+                {"id": f"{name}b", "type": "lv", "size": int(whole * 0.3)},
+            ],
+        ]
+    )
+
+
+def faults(hardware: Plain, schema: list[Plain]) -> tuple[int, list[str]]:
     """Return how many remedies could be followed, and those after which there is no plan."""
-    hardware, schema = machine(seed)
     try:
         Planner(schema).plan(hardware)
     except NoSolution as error:
@@ -96,7 +145,14 @@ def faults(seed: int) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("first", range(0, 160, 40))
 def test_every_remedy_leads_to_a_plan(first: int) -> None:
-    tried = {seed: faults(seed) for seed in range(first, first + examples(40))}
+    tried = {seed: faults(*machine(seed)) for seed in range(first, first + examples(40))}
+    assert {seed: found for seed, (_count, found) in tried.items() if found} == {}
+    assert sum(count for count, _found in tried.values()) > 0
+
+
+@pytest.mark.parametrize("first", range(0, 160, 40))
+def test_conflicts_that_have_nothing_to_do_with_each_other_are_solved_together(first: int) -> None:
+    tried = {seed: faults(*machine_with_conflicts(seed)) for seed in range(first, first + examples(40))}
     assert {seed: found for seed, (_count, found) in tried.items() if found} == {}
     assert sum(count for count, _found in tried.values()) > 0
 

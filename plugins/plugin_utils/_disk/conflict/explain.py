@@ -22,25 +22,82 @@ from .shortage import Sums
 _FEW = 4
 _NAMED = 3
 _MOST_PLANNED = 8
-"""So many remedies are planned at most."""
+"""So many remedies of a conflict are planned at most."""
+_MOST_CONFLICTS = 3
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A sentence and the data of a conflict: `short` (MiB or None), `constraints` [{name, says}], `remedies` [sentence]."""
+    """A sentence and the data of a conflict: `short` (MiB or None), `constraints` [{name, says}], `remedies` [sentence], `further`.
+
+    `further` are the conflicts that stay once this one is solved, each with `short` and `constraints`; a remedy solves them all.
+    """
 
     message: str
     data: Mapping[str, t.Any]
 
 
-def explain(problem: Problem, helps: Callable[[Remedy], bool] = lambda _remedy: True) -> Reason:
+@dataclass(frozen=True)
+class _Conflict:
+    """Its sentence and what the sentence begins with, `short` and `constraints` as in a reason, and remedies: what helps, what does not."""
+
+    says: str
+    missing: str
+    short: int | None
+    said: Sequence[Mapping[str, str]]
+    remedies: Sequence[Remedy]
+    in_vain: Sequence[Remedy] = ()
+
+    @property
+    def data(self) -> dict[str, t.Any]:
+        """What a result says of the conflict."""
+        return {"short": self.short, "constraints": self.said}
+
+    @property
+    def without(self) -> Remedy:
+        """The remedy that gives up whatever is in the conflict."""
+        spaces = dict.fromkeys(item["name"].split(":", 1)[1] for item in self.said if not item["name"].startswith("disk:"))
+        return Remedy(f"leave out {listed(list(spaces))}", minimums=dict.fromkeys(spaces, 0))
+
+
+def explain(
+    problem: Problem,
+    helps: Callable[[Remedy], bool] = lambda _remedy: True,
+    after: Callable[[Remedy], Problem | None] = lambda _remedy: None,
+) -> Reason:
     """Return why a problem has no plan. Where a limit ended the search for fewer constraints, the sentence says so.
 
-    `helps` says whether there is a plan with a remedy; those that do not help are not shown.
+    `helps` says whether there is a plan with a remedy; those that do not help are not shown. `after` gives the problem in which a remedy
+    was followed, None where there is no such problem.
     """
-    nowhere = _without_disks(problem)
-    if nowhere:
-        return nowhere
+    (first, *further), remedies = _explained(problem, helps, after, Remedy(""), _MOST_CONFLICTS)
+    says = [first.says, *(f"{other.missing.removeprefix(', ')}: {other.says}".removeprefix(": ") for other in further)]
+    shown = [remedy.says for remedy in remedies]
+    data = {**first.data, "remedies": shown, "further": [other.data for other in further]}
+    return Reason(f"No plan{first.missing}: {'; once this is solved, '.join(says)}", data)
+
+
+def _explained(
+    problem: Problem, helps: Callable[[Remedy], bool], after: Callable[[Remedy], Problem | None], done: Remedy, most: int
+) -> tuple[Sequence[_Conflict], Sequence[Remedy]]:
+    """Return a conflict of what is left when some things were done, with up to `most` - 1 others, and what solves them together."""
+    first = _without_disks(problem) or _conflict(problem, lambda remedy: helps(done.and_then(remedy)))
+    if most == 1 or any(remedy.is_exact for remedy in first.remedies):
+        return [first], first.remedies
+    without = first.without
+    for way in (*first.in_vain, without):
+        if helps(done.and_then(way)):
+            return [first], first.remedies or [way]
+        rest = after(done.and_then(way))
+        others, more = ([], []) if rest is None else _explained(rest, helps, after, done.and_then(way), most - 1)
+        if more and others[0].said != first.said:
+            ways = first.remedies if way is without and first.remedies else [way]
+            return [first, *others], [one.and_then(other) for one in ways for other in more]
+    return [first], first.remedies
+
+
+def _conflict(problem: Problem, helps: Callable[[Remedy], bool]) -> _Conflict:
+    """Return one conflict of a problem."""
     sums = Sums(problem)
     constraints, minimal = minimal_conflict(problem, sums)
     given_up = least_to_give_up(problem, constraints, sums)
@@ -49,12 +106,14 @@ def explain(problem: Problem, helps: Callable[[Remedy], bool] = lambda _remedy: 
     said = [{"name": name, "says": _message(problem, name)} for name in constraints]
     said += _restrictions(problem, constraints)
     lowered = least_to_lower(problem, constraints, given_up)
-    remedies = [*_remedies(problem, lowered, grown), *_relaxed(problem, constraints)]
-    shown = [remedy.says for at, remedy in enumerate(remedies) if not remedy.is_exact or (at < _MOST_PLANNED and helps(remedy))]
-    data = {"short": short, "constraints": said, "remedies": shown}
+    remedies = [*_remedies(problem, constraints, lowered, grown), *_relaxed(problem, constraints)]
+    asked = [remedy for remedy in remedies if remedy.is_exact][:_MOST_PLANNED]
+    in_vain = [remedy for remedy in asked if not helps(remedy)]
+    shown = [remedy for remedy in remedies if not remedy.is_exact or (remedy in asked and remedy not in in_vain)]
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
     doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
-    return Reason(f"No plan{missing}: {'; '.join([*_sentences(problem, said), *_others_need(problem, constraints, short)])}{doubt}", data)
+    says = f"{'; '.join([*_sentences(problem, said), *_others_need(problem, constraints, short)])}{doubt}"
+    return _Conflict(says, missing, short, said, shown, in_vain)
 
 
 def _times(problem: Problem, name: str, constraints: Sequence[str]) -> int:
@@ -87,8 +146,8 @@ def _others_need(problem: Problem, constraints: Sequence[str], short: int | None
     return [f"in addition, the minimums of {listed(list(others), _FEW)} take {sum(needs[name] for name in others)} MiB"]
 
 
-def _without_disks(problem: Problem) -> Reason | None:
-    """Return the reason when what must be made may use no disk at all."""
+def _without_disks(problem: Problem) -> _Conflict | None:
+    """Return the conflict when what must be made may use no disk at all."""
     restricted = dict(problem.restrictions)
     lost = [demand for demand in problem.demands if demand.kind is not Kind.VOLUME and not demand.areas and demand.space is not None]
     lost_names = [demand.name for demand in lost if demand.lo > 0]
@@ -99,8 +158,8 @@ def _without_disks(problem: Problem) -> Reason | None:
     said = [{"name": f"disks:{name}", "says": f"{restricted[name]} names no disk for {name}"} for name in lost_names if name in restricted]
     if not said:
         return None
-    remedies = [f"let {item['name'].split(':', 1)[1]} use disks that this machine has" for item in said]
-    return Reason(f"No plan: {'; '.join(item['says'] for item in said)}", {"short": None, "constraints": said, "remedies": remedies})
+    uses = [f"let {item['name'].split(':', 1)[1]} use disks that this machine has" for item in said]
+    return _Conflict("; ".join(item["says"] for item in said), "", None, said, [Remedy(says) for says in uses])
 
 
 def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str, str]]:
@@ -263,7 +322,7 @@ def _relaxed(problem: Problem, constraints: Sequence[str]) -> list[Remedy]:
     return found
 
 
-def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -> list[Remedy]:
+def _remedies(problem: Problem, constraints: Sequence[str], given_up: Change | None, grown: Change | None) -> list[Remedy]:
     """Return remedies, each of which is enough by itself."""
     lowered = [_lowered(problem, name, mib) for name, mib in (given_up.mib if given_up else {}).items()]
     larger, sizes = [], {}
@@ -274,7 +333,7 @@ def _remedies(problem: Problem, given_up: Change | None, grown: Change | None) -
     remedies = [Remedy(listed([says for says, _least in lowered]), minimums=dict(least for _says, least in lowered))] if lowered else []
     remedies += [Remedy(listed(larger), sizes=sizes)] if larger else []
     for demand in problem.demands:
-        if demand.kind is Kind.LEGS and len(problem.drives_of(demand.areas)) < demand.legs:
+        if f"legs:{demand.name}" in constraints and len(problem.drives_of(demand.areas)) < demand.legs:
             fewer = "fewer copies" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
             fewer = fewer if demand.group is None else "fewer stripes"
             remedies.append(Remedy(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}"))

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ....module_utils._data.errors import InputError
 from ..model import Hardware, Schema, Space
+from ..problem.formulate import formulate
+from ..problem.model import Problem
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,11 @@ class Remedy:
     sizes: Mapping[str, int] = field(default_factory=dict)
     relaxed: frozenset[str] = frozenset()
 
+    def and_then(self, other: Remedy) -> Remedy:
+        """Return both; what the other says comes later."""
+        minimums, sizes = {**self.minimums, **other.minimums}, {**self.sizes, **other.sizes}
+        return Remedy(f"{self.says}; and {other.says}", minimums, sizes, self.relaxed | other.relaxed)
+
     @property
     def is_exact(self) -> bool:
         """Whether it says all that has to be done."""
@@ -34,8 +42,22 @@ def applied(remedy: Remedy, hardware: Hardware, schema: Schema) -> tuple[Hardwar
     """Return the machine and the schema in which a remedy was followed."""
     disks = tuple(replace(disk, size=remedy.sizes.get(disk.id, disk.size)) for disk in hardware.disks)
     gone = {space.id for space in schema.spaces if remedy.minimums.get(space.wish) == 0}
-    spaces = tuple(_changed(remedy, space, gone) for space in schema.spaces if space.id not in gone and space.wish not in gone)
+    # A volume goes with its group, and what a space has for itself alone with the space.
+    while (
+        inside := {space.id for space in schema.spaces if gone & {space.wish, space.volume_group, space.thin_pool, space.cache_of}} - gone
+    ):
+        gone |= inside
+    spaces = tuple(_changed(remedy, space, gone) for space in schema.spaces if space.id not in gone)
     return replace(hardware, disks=disks), replace(schema, spaces=spaces)
+
+
+def left(hardware: Hardware, schema: Schema, reserve: int, remedy: Remedy) -> Problem | None:
+    """Return the problem in which a remedy was followed; None where that is no input, or nothing is left to plan."""
+    try:
+        problem = formulate(*applied(remedy, hardware, schema), reserve)
+    except InputError:
+        return None
+    return problem if problem.demands else None
 
 
 def _changed(remedy: Remedy, space: Space, gone: Iterable[str]) -> Space:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from ....module_utils._data.errors import InputError, NoSolution
 from ..._common.highs import Undecided
 from ..conflict.contradiction import obvious_conflict
-from ..conflict.remedies import Remedy, applied
+from ..conflict.remedies import Remedy, applied, left
 from ..conflict.shortage import Sums, is_divisible
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..place.search import only_placement, tight_placement, without_choice
@@ -51,7 +51,8 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
         # Loaded here: most machines have a plan, and Ansible compiles what it loads in every run.
         from ..conflict.explain import explain
 
-        reason = explain(problem, functools.partial(has_plan, hardware, schema, reserve))
+        seen = hardware, schema, reserve
+        reason = explain(problem, functools.partial(has_plan, *seen), functools.partial(left, *seen))
         raise NoSolution(reason.message, reason.data)
     return _allocation(schema, problem, *solved)
 

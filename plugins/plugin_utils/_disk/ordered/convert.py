@@ -18,7 +18,7 @@ from ....module_utils._data.errors import Mistakes, NoSolution
 from ....module_utils._storage import lvm, overhead
 from ..._common.libraries import np
 from ..conflict.explain import explain
-from ..conflict.remedies import Remedy, applied
+from ..conflict.remedies import Remedy, applied, left
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..problem.formulate import formulate
 from ..static.partitions import is_encrypted
@@ -38,7 +38,8 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
     try:
         sheet = _solve_all(schema, _room(hardware, schema, reserve))
     except (Infeasible, DoesNotPack) as error:
-        reason = explain(formulate(hardware, schema, reserve), functools.partial(_has_plan, hardware, schema, reserve))
+        seen = hardware, schema, reserve
+        reason = explain(formulate(*seen), functools.partial(_has_plan, *seen), functools.partial(left, *seen))
         if not reason.data["constraints"]:
             raise _too_tight() from error
         raise NoSolution(reason.message, reason.data) from error
