@@ -23,7 +23,7 @@ from ...module_utils._data.kinds import Size
 from ...module_utils._data.units import format_mib
 from .cautions import preferences_lvm_ignores, warnings_of
 from .existing import is_used
-from .fair.other_disks import on_all_other_disks
+from .fair.other_disks import left_open, on_all_other_disks
 from .fair.solve import allocate_fair
 from .idle import IdleDisks
 from .model import Allocation, Hardware, Schema, Space, SpaceType
@@ -248,7 +248,12 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
 
 
 def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
-    schema = on_all_other_disks(hardware, schema, reserve)
+    settled = on_all_other_disks(hardware, schema, reserve)
+    solved = _with_boot_partition(hardware, settled.schema, reserve)
+    return solved if settled.gap is None else replace(solved, allocation=left_open(solved.allocation, settled.schema, settled.gap))
+
+
+def _with_boot_partition(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
     ignored = tuple(preferences_lvm_ignores(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:

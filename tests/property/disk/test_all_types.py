@@ -12,6 +12,7 @@ import typing as t
 import numpy as np
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair import other_disks
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.other_disks import on_all_other_disks
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.solve import allocate_fair
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import SpaceType
@@ -161,6 +162,14 @@ class Draft:
                 one["apart_from"] = self.chance.sample(lone, min(len(lone), self.chance.randint(1, 2)))
                 return
 
+    def spread_twice(self) -> None:
+        """Have two spaces be on every disk but those of others, each of its own."""
+        self.spread()
+        lone = [one["id"] for one in self.entries if one["type"] in WHOLE and not SEVERAL & one.keys()]
+        if lone:
+            other = {"id": "other", "type": "partition", "per_disk": 1, "apart_from": [self.chance.choice(lone)], **self.bounds(0.1)}
+            self.entries.append({**other, **self.where()})
+
     def keep_apart(self) -> None:
         lone = [one for one in self.entries if one["type"] in WHOLE and not SEVERAL & one.keys()]
         if len(lone) > 1 and self.chance.random() < 0.25:
@@ -184,7 +193,7 @@ def fault(seed: int, *more: str) -> str:
     exact = Exact(hardware, schema, draft.reserve)
     best = exact.best()
     try:
-        allocation = allocate_fair(hardware, on_all_other_disks(hardware, schema, draft.reserve), reserve=draft.reserve)
+        allocation = allocate_fair(hardware, on_all_other_disks(hardware, schema, draft.reserve).schema, reserve=draft.reserve)
     except NoSolution as error:
         return "" if best is None else f"no plan: {error}"
     if best is None:
@@ -197,35 +206,35 @@ def fault(seed: int, *more: str) -> str:
     return exact.first_worse(allocation, best, NOTICED, SLACK) if allocation.proven else ""
 
 
-def fault_of_spread(seed: int) -> str:
-    """Return what is wrong with a plan of a space that is on every disk but those of others, which take as few as they need."""
+def fault_of_spread(seed: int, drawn: str = "spread") -> str:
+    """Return what is wrong with a plan of spaces that are on every disk but those of others, which take as few as they need."""
     draft = Draft(seed)
-    draft.spread()
+    getattr(draft, drawn)()
     hardware = parse_hardware({"disks": draft.disks, "ram": 4096, "firmware": "uefi"})
     try:
         schema = parse_schema(draft.entries, hardware)
     except NoSolution:
         return ""
-    spreading = next((space for space in schema.spaces if space.per_disk and space.apart_from), None)
-    if spreading is None or any(space.is_striped for space in schema.spaces):
+    spreading = [space for space in schema.spaces if space.per_disk and space.apart_from]
+    if not spreading or any(space.is_striped for space in schema.spaces):
         return ""
     choices = list(taking_few_disks(hardware, schema, draft.reserve))
     try:
         settled = on_all_other_disks(hardware, schema, draft.reserve)
-        allocation = allocate_fair(hardware, settled, reserve=draft.reserve)
+        allocation = allocate_fair(hardware, settled.schema, reserve=draft.reserve)
     except NoSolution as error:
         return f"no plan: {error}" if choices else ""
     if not choices:
         return ""
-    own = {piece.disk for piece in allocation.pieces if schema.spaces[piece.space].id == spreading.id}
-    taken = spreading.allowed - own
+    lost = [space.allowed - {piece.disk for piece in allocation.pieces if schema.spaces[piece.space].id == space.id} for space in spreading]
+    taken = frozenset().union(*lost)
     if len(taken) > len(choices[0][0]):
         return f"the others take {sorted(taken)}, and {sorted(choices[0][0])} are enough"
-    exact = Exact(hardware, settled, draft.reserve)
-    for lost, _program, best in choices:
+    exact = Exact(hardware, settled.schema, draft.reserve)
+    for lost_there, _program, best in choices:
         mine = [np.cumsum(sorted(exact.level(allocation, item) for item in turn)).tolist() for turn in exact.turns]
-        if is_worse(mine, best, NOTICED, SLACK):
-            return f"with the others on {sorted(lost)} instead of {sorted(taken)} it has {best}, not {mine}"
+        if settled.gap is None and is_worse(mine, best, NOTICED, SLACK):
+            return f"with the others on {sorted(lost_there)} instead of {sorted(taken)} it has {best}, not {mine}"
     return ""
 
 
@@ -268,4 +277,18 @@ def test_plans_that_were_worse_than_the_best(seed: int, more: str) -> None:
 @pytest.mark.parametrize("first", range(0, 400, 100))
 def test_no_plan_of_a_space_on_all_other_disks_is_worse_than_the_best(first: int) -> None:
     faults = {seed: said for seed in range(first, first + examples(100)) if (said := fault_of_spread(seed))}
+    assert faults == {}
+
+
+@pytest.mark.parametrize("first", range(0, 200, 100))
+def test_no_plan_of_two_spaces_on_all_other_disks_is_worse_than_the_best(first: int) -> None:
+    faults = {seed: said for seed in range(first, first + examples(100)) if (said := fault_of_spread(seed, "spread_twice"))}
+    assert faults == {}
+
+
+@pytest.mark.parametrize(("most_planned", "most_choices"), [(1, 5000), (2, 3)])
+def test_a_choice_of_disks_that_may_not_be_the_best_says_so(most_planned: int, most_choices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(other_disks, "_MOST_PLANNED", most_planned)
+    monkeypatch.setattr(other_disks, "_MOST_CHOICES", most_choices)
+    faults = {seed: said for seed in range(examples(200)) if (said := fault_of_spread(seed))}
     assert faults == {}

@@ -293,30 +293,44 @@ class Exact:
 
 
 def taking_few_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> Iterator[tuple[frozenset[int], Exact, list[list[float]]]]:
-    """Yield the disks that a space on every disk loses to those from which it is apart, with the program and the best levels of the rest.
+    """Yield the disks that spaces on every disk lose to those from which they are apart, with the program and the best levels of the rest.
 
-    These are all choices of as few of its disks as have a plan; none without a plan.
+    These are all choices of as few of their disks as have a plan; none without a plan. What the same spaces are apart from lies together.
     """
-    spreading = {space.id for space in schema.spaces if space.per_disk and space.apart_from}
-    named = {name for space in schema.spaces if space.id in spreading for name in space.apart_from}
-    wanted = frozenset().union(*(space.allowed for space in schema.spaces if space.id in spreading))
-    drives = {hardware.drives[disk] for disk in wanted}
-    free = frozenset(disk for disk, drive in enumerate(hardware.drives) if drive not in drives)
-    choices = {
-        frozenset(disk for disk in wanted if hardware.drives[disk] in lost)
-        for count in range(len(drives))
-        for lost in itertools.combinations(sorted(drives), count)
-    }
+    spreading = {space.id: space for space in schema.spaces if space.per_disk and space.apart_from}
+    named = sorted({name for space in spreading.values() for name in space.apart_from} - spreading.keys())
+    parted = {name: frozenset(own for own, space in spreading.items() if name in space.apart_from) for name in named}
+    groups = {own: frozenset().union(*(spreading[name].allowed for name in own)) for own in parted.values()}
+    choices = [
+        dict(zip(groups, lost, strict=True))
+        for lost in itertools.product(*(list(_drives_among(hardware, wanted)) for wanted in groups.values()))
+    ]
     found: int | None = None
-    for lost in sorted(choices, key=len):
-        if found is not None and len(lost) > found:
+    for lost in sorted(choices, key=lambda lost: len(frozenset().union(*lost.values()))):
+        taken = frozenset().union(*lost.values())
+        if found is not None and len(taken) > found:
             return
-        disks = dict.fromkeys(named, lost | free) | dict.fromkeys(spreading, wanted - lost)
+        disks = {name: lost[own] | _beside(hardware, groups[own]) for name, own in parted.items()}
+        for name, space in spreading.items():
+            disks[name] = space.allowed - frozenset().union(*(away for own, away in lost.items() if name in own))
         spaces = tuple(replace(space, allowed=space.allowed & disks.get(space.id, space.allowed)) for space in schema.spaces)
         exact = Exact(hardware, replace(schema, spaces=spaces), reserve)
-        if (best := exact.best()) is not None:
-            found = len(lost)
-            yield lost, exact, best
+        if all(disks[name] for name in spreading) and (best := exact.best()) is not None:
+            found = len(taken)
+            yield taken, exact, best
+
+
+def _drives_among(hardware: Hardware, wanted: frozenset[int]) -> Iterator[frozenset[int]]:
+    drives = sorted({hardware.drives[disk] for disk in wanted})
+    for count in range(len(drives)):
+        for lost in itertools.combinations(drives, count):
+            yield frozenset(disk for disk in wanted if hardware.drives[disk] in lost)
+
+
+def _beside(hardware: Hardware, wanted: frozenset[int]) -> frozenset[int]:
+    """Return the disks on drives of which none is wanted."""
+    drives = {hardware.drives[disk] for disk in wanted}
+    return frozenset(disk for disk, drive in enumerate(hardware.drives) if drive not in drives)
 
 
 def is_worse(mine: list[list[float]], best: list[list[float]], noticed: float, slack: float) -> bool:

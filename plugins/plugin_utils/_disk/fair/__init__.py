@@ -7,6 +7,7 @@
 In comes a `Problem`; out goes an `Allocation` in whole MiB that breaks no constraint, or nothing when there is none. Read solve first,
 which calls the others: levels (which demands rise next, and which are done), exchange (which stay poor where some must), sizes (sizes for a
 placement) with newton and, for what that cannot say, filling, rounding (whole units), tidy (what turns out to be of no use), last_check
-(what could be larger on idle room). Whether there is a placement at all says the package `place`. After "Weight" and "Best with disks"
-(seed 000), and max-min fairness by progressive filling.
+(what could be larger on idle room). Before all of them other_disks settles, with taken_disks, what is on every disk but those of others.
+Whether there is a placement at all says the package `place`. After "Weight" and "Best with disks" (seed 000), and max-min fairness by
+progressive filling.
 """

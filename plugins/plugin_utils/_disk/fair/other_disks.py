@@ -10,111 +10,186 @@ So the others take as few of these disks as they need, those that leave the best
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ....module_utils._data.errors import NoSolution
 from ....module_utils._data.words import listed
-from ..existing import is_used
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
-from ..problem.formulate import canonical_order
 from ..problem.kept import find_kept
 from .levels import Plan, is_better, is_worth_its_price
 from .solve import allocate_fair, best_levels
+from .taken_disks import Bounds, Levels, Spread, Taken, on_drives_of
 
-_MOST_CHOICES = 60
+_MOST_PLANNED = 60
+"""The number of choices of disks for which a plan is made at most."""
+_MOST_CHOICES = 5000
+_NOTICED = 1.001
 
 
-def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> Schema:
+@dataclass(frozen=True)
+class Gap:
+    """These spaces (ids) might be larger by this part with other disks."""
+
+    spaces: frozenset[str]
+    part: float
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A schema in which what is apart has disks of its own; `gap` is None where no other disks are known that may be better."""
+
+    schema: Schema
+    gap: Gap | None = None
+
+
+def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> Settled:
     """Return the schema in which spaces on every disk may use the disks alone that the spaces from which they are apart leave them.
 
     Raises NoSolution where these have no place, or leave no disk.
     """
-    spreading = {space.id for space in schema.spaces if space.per_disk and space.apart_from}
-    if not spreading:
-        return schema
-    named = {name for space in schema.spaces if space.id in spreading for name in space.apart_from} - spreading
-    parts = {name: _parts(schema, name) for name in named}
-    if len({frozenset(space.apart_from) for space in schema.spaces if space.id in spreading}) == 1:
-        best = _on_best_disks(hardware, schema, reserve, spreading, parts)
-        if best is not None:
-            return best
-    # Not all choices of many kinds of disks can be tried: then the others lie where they would by themselves.
+    spread = Spread(hardware, schema, frozenset(space.id for space in schema.spaces if space.per_disk and space.apart_from))
+    if not spread.spaces:
+        return Settled(schema)
+    parts = {name: _parts(schema, name) for name in sorted(frozenset().union(*spread.groups.values()))}
+    best = _OnBestDisks(spread, parts, reserve).find() if parts else None
+    if best is not None:
+        return best
+    # Where there is no plan, the others lie where they would by themselves, for the reason to be found.
     first = None
     for smallest_first in (False, True):
-        others = _others(hardware, schema, spreading, parts, smallest_first=smallest_first)
+        others = _others(hardware, schema, spread.spaces, parts, smallest_first=smallest_first)
         if not others.spaces:
-            return schema
+            return Settled(schema)
         allocation = allocate_fair(hardware, others, reserve=reserve)
         disks = {name: _disks(others, allocation, own) for name, own in parts.items()}
-        settled = _settled(hardware, schema, spreading, parts, disks)
+        settled = _settled(hardware, schema, spread.spaces, parts, disks)
         first = first or settled
         try:
             allocate_fair(hardware, settled, reserve=reserve)
-            return settled
+            return Settled(settled)
         except NoSolution:
             # Where the others lie on disks that the space needs, they may do with smaller ones.
             continue
-    return first or schema
+    return Settled(first or schema)
 
 
-def _on_best_disks(
-    hardware: Hardware, schema: Schema, reserve: int, spreading: Collection[str], parts: Mapping[str, frozenset[str]]
-) -> Schema | None:
-    """Return the schema with the others on the disks that leave the best plan, of as few as there is one with; None where none is found."""
-    apart = frozenset().union(*parts.values())
-    kept = {piece.disk for piece in find_kept(hardware, schema).pieces if schema.spaces[piece.space].id in apart}
-    wanted = frozenset().union(*(space.allowed for space in _named(schema, frozenset(spreading))))
-    free = frozenset(range(len(hardware.disks))) - _on_drives_of(hardware, wanted)
-    best: tuple[int, Schema, Plan] | None = None
-    # With a disk its whole drive is lost.
-    found = itertools.islice(_choices(hardware, schema, wanted), _MOST_CHOICES)
-    choices = dict.fromkeys(_on_drives_of(hardware, chosen) & wanted for chosen in found)
-    for chosen in sorted(choices, key=len):
-        if best is not None and len(chosen) > best[0]:
-            break
-        if not (taken := chosen | free | kept):
-            continue
+def left_open(allocation: Allocation, schema: Schema, gap: Gap) -> Allocation:
+    """Return a plan that says which spaces might be larger on other disks, and by how much."""
+    level = tuple(at for at, space in enumerate(schema.spaces) if space.id in gap.spaces)
+    return replace(allocation, proven=False, gap=max(allocation.gap, gap.part), open_level=allocation.open_level or level)
+
+
+class _OnBestDisks:
+    """The search for the disks that others take: as few as there is a plan with, and of these those that leave the best."""
+
+    def __init__(self, spread: Spread, parts: Mapping[str, frozenset[str]], reserve: int) -> None:
+        self._spread, self._parts, self._reserve = spread, parts, reserve
+        self._members = {own: frozenset().union(*(parts[name] for name in names)) for own, names in spread.groups.items()}
+        self._bounds = Bounds(spread, self._members, reserve)
+        kept = find_kept(spread.hardware, spread.schema).pieces
+        everywhere = frozenset(range(len(spread.hardware.disks)))
+        # Where what is kept lies, and on disks that no space wants that may not be there.
+        self._free = {
+            own: everywhere - on_drives_of(spread.hardware, spread.wanted(own))
+            | {piece.disk for piece in kept if spread.schema.spaces[piece.space].id in self._members[own]}
+            for own in self._members
+        }
+
+    def find(self) -> Settled | None:
+        """Return the schema with the best choice of disks; None where none is known to have a plan."""
+        for count in range(len(self._spread.wanted(self._spread.spaces)) + 1):
+            choices = [(taken, self._possible(taken)) for taken in itertools.islice(self._spread.choices(count), _MOST_CHOICES)]
+            possible = [(taken, levels) for taken, levels in choices if levels is not None]
+            if len(possible) > _MOST_PLANNED:
+                possible.sort(key=lambda choice: choice[1], reverse=True)
+            tried = self._tried(possible)
+            if tried.best is not None:
+                unseen = [self._bounds.of_any(count, self._free)] if len(choices) == _MOST_CHOICES else []
+                part = max([tried.open, *(_gain(levels, tried.best[1]) for levels in unseen)])
+                spaces = frozenset(self._parts) | self._spread.spaces
+                return Settled(tried.best[0], Gap(spaces, part) if part > 0 else None)
+        return None
+
+    def _possible(self, taken: Taken) -> Levels | None:
+        """Return the levels that a choice leaves at most; None where it leaves too little for minimums."""
+        return self._bounds.of({own: disks | self._free[own] for own, disks in taken.items()}, self._lost(taken))
+
+    def _possible_alone(self, taken: Taken) -> Levels | None:
+        """Return the levels that a choice leaves at most where the others have a plan of their own; None where none is found."""
+        apart = {name: own for own, names in self._members.items() for name in names}
+        spaces = [
+            replace(space, allowed=space.allowed & (taken[own] | self._free[own]))
+            for space in self._spread.schema.spaces
+            if (own := apart.get(space.id)) is not None
+        ]
+        plan = best_levels(self._spread.hardware, _alone(self._spread.schema, spaces), self._reserve)
+        return None if plan is None else self._bounds.with_all_else(plan.levels[-1], self._lost(taken))
+
+    def _lost(self, taken: Taken) -> Mapping[str, frozenset[int]]:
+        """Return the disks that each space on every disk loses."""
+        return {
+            name: on_drives_of(self._spread.hardware, frozenset().union(*(disks for own, disks in taken.items() if name in own)))
+            for name in self._spread.spaces
+        }
+
+    def _tried(self, choices: Sequence[tuple[Taken, Levels]]) -> _Tried:
+        """Return the best of some choices. Where these are many, only those that may be better than the best so far have a plan made."""
+        best: tuple[Schema, Plan] | None = None
+        planned, open_part = 0, 0.0
+        for taken, levels in choices:
+            part = 1.0
+            if best is not None and len(choices) > _MOST_PLANNED:
+                part = _gain(levels, best[1]) and _gain(self._possible_alone(taken) or levels, best[1])
+            if planned == _MOST_PLANNED:
+                open_part = max(open_part, part)
+            elif part > 0:
+                planned += 1
+                tried = self._planned(taken)
+                if tried is not None and (best is None or is_better(tried[1], best[1]) or is_worth_its_price(tried[1], best[1])):
+                    best = tried
+        return _Tried(best, open_part)
+
+    def _planned(self, taken: Taken) -> tuple[Schema, Plan] | None:
+        """Return the schema with others on some disks, and its plan; None where there is none."""
+        spread, disks = self._spread, {own: chosen | self._free[own] for own, chosen in taken.items()}
+        by_name = {name: disks[own] for own, names in spread.groups.items() for name in names}
+        if not all(by_name.values()):
+            return None
         try:
-            settled = _settled(hardware, schema, spreading, parts, dict.fromkeys(parts, taken))
+            settled = _settled(spread.hardware, spread.schema, spread.spaces, self._parts, by_name)
         except NoSolution:
-            continue
-        if all(space.allowed or space.id not in apart for space in settled.spaces):
-            plan = best_levels(hardware, settled, reserve)
-            if plan is not None and (best is None or is_better(plan, best[2]) or is_worth_its_price(plan, best[2])):
-                best = len(chosen), settled, plan
-    return None if best is None else best[1]
+            return None
+        apart = frozenset().union(*self._members.values())
+        if not all(space.allowed or space.id not in apart for space in settled.spaces):
+            return None
+        plan = best_levels(spread.hardware, settled, self._reserve)
+        return None if plan is None else (settled, plan)
 
 
-def _on_drives_of(hardware: Hardware, disks: Collection[int]) -> frozenset[int]:
-    """Return all disks on the drives of some."""
-    drives = {hardware.drives[disk] for disk in disks}
-    return frozenset(disk for disk, drive in enumerate(hardware.drives) if drive in drives)
+@dataclass(frozen=True)
+class _Tried:
+    """The best of choices that were planned, and by which part the first level that differs might be higher with others."""
+
+    best: tuple[Schema, Plan] | None
+    open: float
 
 
-def _choices(hardware: Hardware, schema: Schema, among: Collection[int]) -> Iterator[frozenset[int]]:
-    """Yield which of some disks others may take, few before many; of disks that are alike the first."""
-    shared = Counter(hardware.drives)
-    kinds: dict[Hashable, list[int]] = {}
-    for at in sorted(canonical_order(hardware.disks), key=lambda at: is_used(hardware.disks[at])):
-        if at in among:
-            disk, drive = hardware.disks[at], hardware.drives[at]
-            may_use = tuple((at in space.allowed, *(at in tier for tier in space.preferred_disks)) for space in schema.spaces)
-            alike = disk.size, disk.logical_block, disk.existing, is_used(disk), may_use, drive if shared[drive] > 1 else None
-            kinds.setdefault(alike, []).append(at)
-    for count in range(len(among)):
-        for counts in _counts(count, [len(disks) for disks in kinds.values()]):
-            yield frozenset(at for many, disks in zip(counts, kinds.values(), strict=True) for at in disks[:many])
+def _alone(schema: Schema, spaces: Sequence[Space]) -> Schema:
+    """Return the schema with some of its spaces alone, and their relations to each other."""
+    there = {space.id for space in spaces}
+    apart = [tuple(name for name in space.apart_from if name in there) for space in spaces]
+    together = [tuple(name for name in space.together_with if name in there) for space in spaces]
+    kept = [replace(space, apart_from=one, together_with=other) for space, one, other in zip(spaces, apart, together, strict=True)]
+    return replace(schema, spaces=tuple(kept))
 
 
-def _counts(total: int, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to make a total of numbers that are bounded."""
-    if not most:
-        yield from [()] if total == 0 else []
-        return
-    for first in range(min(total, most[0]), -1, -1):
-        yield from ((first, *rest) for rest in _counts(total - first, most[1:]))
+def _gain(possible: Levels, plan: Plan) -> float:
+    """Return by which part the first level that differs noticeably is above that of a plan; what is not above has no gain."""
+    for own, its in zip(sorted(plan.levels[-1]), possible, strict=False):
+        if abs(own - its) > (_NOTICED - 1) * max(own, its):
+            return max(0.0, its / own - 1) if own else 1.0
+    return 0.0
 
 
 def _parts(schema: Schema, wish: str) -> frozenset[str]:
