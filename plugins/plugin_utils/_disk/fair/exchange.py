@@ -111,6 +111,8 @@ class Exchange:
         self._program = Program()
         self._chosen: tuple[int, Floats | None] | None = None
         """How many rows there were, and what was chosen."""
+        self._linear: tuple[int, bool] | None = None
+        """How many rows there were, and whether the linear program has no solution."""
         self._steps: dict[int, list[tuple[int, int, int]]] = {}
         """By demand: columns with units and the position of the height, highest first."""
         self._columns: list[int] = []
@@ -164,19 +166,27 @@ class Exchange:
         return self._fixed[at] if steps is None else steps[0][1] if steps else -1
 
     def exhausted(self) -> bool:
-        """Return whether it is proven that nothing is left to choose."""
+        """Return whether it is proven that nothing is left to choose; of a large program the linear one alone is asked."""
+        if self._program.size > _LARGE:
+            return self._refuted()
         try:
             return self._choose() is None
         except Undecided:
             return False
 
+    def _refuted(self) -> bool:
+        """Return whether the linear program proves that nothing is left; it takes a tenth of the time of the other."""
+        rows = len(self._program.row_low)
+        if self._linear is None or self._linear[0] != rows:
+            self._linear = rows, maximise_with_prices(self._program, {}) is None
+        return self._linear[1]
+
     def _choose(self) -> Floats | None:
         """Return the values of a choice, the same until another row is added; None when nothing is left. Raises Undecided."""
-        if self._chosen is None or self._chosen[0] != len(self._program.row_low):
-            # Of a large program the linear one is a tenth, and often proof enough.
-            refuted = self._program.size > _LARGE and maximise_with_prices(self._program, {}) is None
-            solved = None if refuted else self._cheapest()
-            self._chosen = len(self._program.row_low), None if solved is None else solved.values
+        rows = len(self._program.row_low)
+        if self._chosen is None or self._chosen[0] != rows:
+            solved = None if self._program.size > _LARGE and self._refuted() else self._cheapest()
+            self._chosen = rows, None if solved is None else solved.values
         return self._chosen[1]
 
     def _cheapest(self) -> Solved | None:
@@ -206,7 +216,7 @@ class Exchange:
         return False, rounds
 
     def _choose_steps(self, place: Rank) -> None:
-        poorer: list[list[tuple[int, float]]] = [[] for _height in place.heights]
+        at_height: list[list[tuple[int, float]]] = [[] for _height in place.heights]
         for at in place.demands:
             demand = self._problem.demands[at]
             highest = self._search.bounds.highest(at)
@@ -219,13 +229,14 @@ class Exchange:
                 if units <= highest and (number == 0 or reaches(demand, height)) and (not steps or units < steps[-1][1]):
                     column = self._program.column(0.0, 1.0, integral=True)
                     steps.append((column, units, number))
-                    for above in range(number, len(place.heights)):
-                        poorer[above].append((column, 1.0))
+                    at_height[number].append((column, 1.0))
             self._steps[at] = steps
             # A demand without any step makes the program infeasible, as it is.
             self._program.row([(column, 1.0) for column, _units, _number in steps] or [(self._program.column(0.0, 0.0), 1.0)], 1.0, 1.0)
-        for number, most in enumerate(place.below):
-            self._program.row(poorer[number], high=float(most))
+        poorer: list[tuple[int, float]] = []
+        for own, most in zip(at_height, place.below):
+            poorer += own
+            self._program.row(poorer, high=float(most))
 
     def _hold_together(self, bounds: Bounds) -> None:
         """Add what sets of areas hold: in sum, and in whole pieces by their number."""
