@@ -466,7 +466,7 @@ options:
         description:
           - The type of a V(partition) or of V(partitions) in the table, by its name in the Discoverable Partitions Specification, such as
             V(home), V(srv), V(xbootldr) or V(root-x86-64), or as a GUID. systemd uses it to find and mount partitions that are not in
-            C(/etc/fstab).
+            C(/etc/fstab). PReP partitions are refused, since machines that start by PReP (POWER) are not supported.
           - Default is the type of the content. Cannot be combined with O(schema[].mirror), since legs of arrays have a type of their own.
         type: str
       partition_label:

@@ -27,6 +27,7 @@ BIOS_BOOT = "21686148-6449-6e6f-744e-656564454649"
 RAID = "a19d880f-05fc-4d3b-a006-743f0f84911e"
 LVM = "e6d6d379-f507-44c2-a23c-238f2a3df928"
 LUKS = "ca7d7ccb-63ed-4c53-861c-1742536059cc"
+PREP = "9e1a2d38-c612-4316-aa26-8b49521e5a8b"
 BASIC_DATA = "ebd0a0a2-b9e5-4433-87c0-68b6b72699c7"
 
 DISCOVERABLE: Mapping[str, str] = {
@@ -61,6 +62,8 @@ DISCOVERABLE: Mapping[str, str] = {
 
 TYPES_BY_FLAG: Mapping[str, str] = {"bios_grub": BIOS_BOOT, "boot": ESP, "raid": RAID, "lvm": LVM}
 """Types of partitions by parted's flags."""
+TYPES_OF_PREP = (PREP, "0x41")
+"""PReP boot partitions of POWER, in tables of GPT and of DOS."""
 LEGACY_BOOT = "legacy_boot"
 """The flag of a partition that a BIOS is to start from; it says nothing of the type."""
 FLAGS_BY_TYPE: Mapping[str, str] = {guid: flag for flag, guid in TYPES_BY_FLAG.items()}

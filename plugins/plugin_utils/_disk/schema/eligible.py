@@ -19,6 +19,7 @@ from ....module_utils._data.containers import ListOf, read_all
 from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._data.kinds import Word
 from ....module_utils._data.words import listed
+from ....module_utils._storage import gpt
 from ....module_utils._storage.identity import is_own_wwn
 from ..existing import is_used, made_by_a_plan
 from ..model import Disk, Hardware, LeftOutDisk
@@ -146,6 +147,8 @@ def _never(disk: Disk, other: Disk) -> str:
         return f"is a second path to {other.id}, or a disk with the same identity (both have the wwn {disk.facts['wwn']})"
     if _is_dasd(disk):
         return "is a DASD of IBM Z, whose tables and boot loader (zipl) are not supported"
+    if any(str(part.get("type")).lower() in gpt.TYPES_OF_PREP for part in _entries(disk.facts, "partitions")):
+        return "has a PReP partition, and machines that start by PReP (POWER) are not supported; erase it if it comes from one"
     if disk.facts.get("read_only"):
         return "is read-only"
     multipath = [entry for entry in _entries(disk.facts, "holders") if entry.get("type") == _MULTIPATH]

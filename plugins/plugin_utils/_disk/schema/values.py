@@ -42,7 +42,7 @@ _EXPRESSION = {"type": "string", "pattern": "^yaql=", "description": "A YAQL exp
 
 _TYPES_OF_SPACES = {gpt.ESP: "esp", gpt.BIOS_BOOT: "bios_grub", gpt.RAID: "raid", gpt.LVM: "vg"}
 _PREP = "machines that start by PReP (POWER) are not supported"
-_UNSUPPORTED = dict.fromkeys(("prep", "prepboot", "prep_boot", "prep-boot"), _PREP)
+_UNSUPPORTED = dict.fromkeys(("prep", "prepboot", "prep_boot", "prep-boot", gpt.PREP), _PREP)
 _EVERY = frozenset(SpaceType) - {SpaceType.DISK}
 """Types of spaces that have a size and contents; a whole disk is left as it is."""
 _MOUNTED = _EVERY - {SpaceType.VOLUME_GROUP, SpaceType.THIN_POOL, SpaceType.BIOS_GRUB}
@@ -164,18 +164,18 @@ class _PartitionType(Kind):
         word = Text(filled=True).read(value).lower()
         if word in gpt.DISCOVERABLE:
             return gpt.DISCOVERABLE[word]
-        if word in _UNSUPPORTED:
-            raise ValueError(f"is {shown(value)}; {_UNSUPPORTED[word]}")
         if word in ("root", "usr"):
             machines = ", ".join(name for name in gpt.DISCOVERABLE if name.startswith(f"{word}-"))
             raise ValueError(f"{word!r} differs on every kind of machine; there are {machines}")
         try:
-            guid = str(uuid.UUID(word))
+            guid = word if word in _UNSUPPORTED else str(uuid.UUID(word))
         except ValueError:
             says = (
                 f"there is no type {shown(value)}{suggest(word, gpt.DISCOVERABLE)}; there are {', '.join(gpt.DISCOVERABLE)}, and any GUID"
             )
             raise ValueError(says) from None
+        if guid in _UNSUPPORTED:
+            raise ValueError(f"is {shown(value)}; {_UNSUPPORTED[guid]}")
         if guid in _TYPES_OF_SPACES:
             raise ValueError(f"{shown(value)} is what a space of type: {_TYPES_OF_SPACES[guid]} has; change its type")
         return guid

@@ -119,8 +119,24 @@ def test_firmware_that_is_not_supported_is_refused_by_name(firmware: str) -> Non
     assert "not supported" in says
 
 
-@pytest.mark.parametrize("key", ["type", "partition_type"])
-def test_prep_partitions_are_refused_by_name(key: str) -> None:
-    says = mistakes([{"id": "boot", "type": "partition", key: "prep"}], {"id": "sda", "size": 900_000})
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("type", "prep"),
+        ("partition_type", "prep"),
+        ("partition_type", "9E1A2D38-C612-4316-AA26-8B49521E5A8B"),
+        ("partition_type", "{9e1a2d38c6124316aa268b49521e5a8b}"),
+    ],
+)
+def test_prep_partitions_are_refused_by_name(key: str, kind: str) -> None:
+    says = mistakes([{"id": "boot", "type": "partition", key: kind}], {"id": "sda", "size": 900_000})
     assert says.startswith(f"schema[0].{key}: ")
     assert "PReP (POWER) are not supported" in says
+
+
+@pytest.mark.parametrize("kind", ["9e1a2d38-c612-4316-aa26-8b49521e5a8b", "9E1A2D38-C612-4316-AA26-8B49521E5A8B", "0x41"])
+def test_a_disk_with_a_prep_partition_is_left_out_by_name(kind: str) -> None:
+    power = {"id": "x", "size": 900_000, "partitions": [{"number": 1, "name": "", "start": 1, "size": 8, "type": kind}]}
+    assert "x has a PReP partition" in mistakes([{"id": "root", "type": "partition"}], power)
+    plan = Planner([{"id": "root", "type": "partition"}]).plan({"disks": [power, {"id": "sda", "size": 900_000}]})
+    assert [(one["disk_id"], one["kinds"]) for one in plan["left_out_disks"]] == [("x", [])]

@@ -19,7 +19,7 @@ from ansible_collections.bareon.allocator.tests.support.disk.planned import make
 Plain = dict[str, t.Any]
 
 HOME: Plain = {"id": "homes", "type": "partition", "size": 1000, "fs_type": "ext4", "mount": "/home"}
-PREP = "9e1a2d38-c612-4316-aa26-8b49521e5a8b"
+WINDOWS_RECOVERY = "de94bba4-06d1-4d40-a16a-bfd50179d6ac"
 
 
 def plan(*schema: Plain, disks: int = 1, **facts: t.Any) -> Plain:
@@ -31,7 +31,8 @@ def parts(planned: Plain) -> list[Plain]:
 
 
 @pytest.mark.parametrize(
-    ("written", "guid"), [("home", gpt.DISCOVERABLE["home"]), (" Root-x86-64 ", gpt.DISCOVERABLE["root-x86-64"]), (PREP.upper(), PREP)]
+    ("written", "guid"),
+    [("home", gpt.DISCOVERABLE["home"]), (" Root-x86-64 ", gpt.DISCOVERABLE["root-x86-64"]), (WINDOWS_RECOVERY.upper(), WINDOWS_RECOVERY)],
 )
 def test_a_type_by_its_name_or_guid(written: str, guid: str) -> None:
     (part,) = parts(plan({**HOME, "partition_type": written}))
