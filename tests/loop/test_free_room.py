@@ -113,6 +113,22 @@ def test_a_permitted_removal_that_was_cut_off_is_completed_without_a_permission(
     assert foresee(wanted).pending == ()
 
 
+def test_a_mark_of_removal_permits_nothing_on_a_copy_of_the_disk(loops: Loops) -> None:
+    disk, copy = new_disk(loops, SIZE), new_disk(loops, SIZE)
+    old, new = ({"name": name, "size": size, "fs_type": "ext4", "mount": "none"} for name, size in (("old", 40), ("new", 60)))
+    assert carry_out(layout(disk, FIRST, old)).problem is None
+    steps_with_table(layout(disk, FIRST, new), disk)[0].run(LocalMachine())
+    run("dd", f"if={disk}", f"of={copy}", "bs=1M", "conv=fsync", "status=none")
+    run("partx", "--update", copy)
+    before = digest(copy)
+    wanted = layout(copy, FIRST, new)
+    for report in (foresee(wanted), carry_out(wanted)):
+        assert f"name {copy} in wipe" in str(report.problem)
+        assert (report.pending, report.done) == ((), ())
+    assert digest(copy) == before
+    assert carry_out(layout(disk, FIRST, new)).problem is None
+
+
 def test_a_marked_partition_that_is_mounted_is_kept(loops: Loops, tmp_path: pathlib.Path) -> None:
     disk = new_disk(loops, SIZE)
     assert carry_out(layout(disk, FIRST, {"name": "old", "size": 40, "fs_type": "ext4", "mount": "none"})).problem is None

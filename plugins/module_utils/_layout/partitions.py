@@ -136,7 +136,7 @@ def match_disk(disk: FoundDisk, tree: Tree) -> tuple[PartitionMatch, ...]:
 def is_given_up(disk: FoundDisk, part: Device) -> bool:
     """Return whether a partition is marked as one that is removed: a run that was permitted to do that was cut off."""
     table, entry = disk.device.table, entry_of(part)
-    return table is not None and entry.uuid == derived.removed_uuid(str(table.uuid), entry.start)
+    return table is not None and entry.uuid == derived.removed_uuid(disk.desired.id, str(table.uuid), entry.start)
 
 
 def lose(match: PartitionMatch, lost: Collection[str]) -> PartitionMatch:
@@ -473,7 +473,7 @@ def mark_for_loss(disk: FoundDisk, tree: Tree, rebuilt: Iterable[PartitionMatch]
     """Return the write that marks partitions as what is to be made again, or removed; all stays where it is, and may be in use."""
     again = {match.device.name: match.desired.condemned for match in rebuilt if match.device is not None}
     table = str(disk.device.table.uuid) if disk.device.table is not None else disk.desired.table
-    gone = {part.name: derived.removed_uuid(table, entry_of(part).start) for part in removed}
+    gone = {part.name: derived.removed_uuid(disk.desired.id, table, entry_of(part).start) for part in removed}
     marks = {**again, **gone}
     entries = [replace(_staying_entry(part), uuid=marks.get(part.name, str(entry_of(part).uuid))) for part in partitions_of(disk, tree)]
     summary = [f"mark partition {entry.number} as to be made again" for entry in entries if entry.uuid in again.values()]

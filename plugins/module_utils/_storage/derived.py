@@ -59,9 +59,12 @@ def condemned_uuid(final: str) -> str:
     return _derive("condemned", final)
 
 
-def removed_uuid(table: str, start: int) -> str:
-    """Return the PARTUUID that a partition gets before it is removed from the table with this GUID; it begins at a byte of the disk."""
-    return _derive("removed", table, str(start))
+def removed_uuid(disk_id: str, table: str, start: int) -> str:
+    """Return the PARTUUID that a partition gets before it is removed from a disk's table with this GUID; it begins at a byte of the disk.
+
+    A copy of the disk has the same table, but another id: there the mark permits nothing.
+    """
+    return _derive("removed", disk_id, table, str(start))
 
 
 def receiving_uuid(final: str) -> str:
