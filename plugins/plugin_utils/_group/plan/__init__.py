@@ -8,8 +8,8 @@ In come the places that instances are to have; out goes a `Plan`: moves, what ea
 side by side, their steps in any order.
 
 In reading order: order (a sequence in which each step keeps what a *guard* asks for: limits, and what shared storage keeps for
-failures), stages (as few as the limits allow), plain (a plan as the data that actions return), picture (a package: the same to look
-at), steps (the model of a plan that is carried out), read (the plan from data), progress (the steps that are done, and those that come
-next), kept (where a text lasts), journal (the text that remembers them). Kinds of moves are those of Ganeti's hbal; seed 001 asks for
-"a sequence of moves".
+failures), turns (the same sequence, with later turns behind earlier ones), stages (as few as the limits allow), plain (a plan as the data
+that actions return), picture (a package: the same to look at), steps (the model of a plan that is carried out), read (the plan from data),
+progress (the steps that are done, and those that come next), kept (where a text lasts), journal (the text that remembers them). Kinds of
+moves are those of Ganeti's hbal; seed 001 asks for "a sequence of moves".
 """

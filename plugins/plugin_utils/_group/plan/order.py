@@ -9,9 +9,9 @@
     found.moves, found.blocked
 
 Each instance goes straight to its target, once, as soon as there is room; those whose turn is last after all others that can.
-When nobody can go any more (three instances
-may wait for each other in a circle), one of them steps aside to where it lets another one go, and comes from there later. If instances
-still wait, all start again with these first: another one may have taken the room that they pass through.
+When nobody can go any more (three instances may wait for each other in a circle), one of them steps aside to where it lets another one go,
+and comes from there later. If instances still wait, all start again with these first: another one may have taken the room that they pass
+through.
 """
 
 from __future__ import annotations
@@ -172,13 +172,8 @@ class _Walk:
         self._spare_moves = np.inf if budget.moves is None else budget.moves - len(self.waiting)
 
     def advance(self, guard: Guard) -> bool:
-        """Make every move that can be made, of those whose turn it is before others; return whether there was any."""
-        before = len(self.waiting)
-        turns = sorted(set(self._turn[self.waiting].tolist()))
-        for turn in turns:
-            while self._advance_turn(turn, guard) and len(turns) > 1:
-                continue
-        return len(self.waiting) < before
+        """Make every move that can be made, of the first turn of which any can; return whether there was any."""
+        return any(self._advance_turn(turn, guard) for turn in sorted(set(self._turn[self.waiting].tolist())))
 
     def _advance_turn(self, turn: int, guard: Guard) -> bool:
         before = len(self.waiting)

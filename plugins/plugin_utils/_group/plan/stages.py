@@ -33,6 +33,7 @@ from ..cluster.moves import Move, Place
 from ..cluster.state import ClusterState
 from ..metrics.limits import REDUNDANCY, counted_as_used, pool_rows, tag_rows, usage
 from .order import Guard
+from .turns import in_turn
 
 _Uses = Mapping[int, Floats]
 """By node, [R + N]: the rows of limits.usage, and for each node what its failure brings beyond the memory that is left."""
@@ -56,6 +57,7 @@ def stages(state: ClusterState, moves: Sequence[Move], guard: Guard, most_at_nod
 
     A move comes after those of earlier stages that touch a node of its own; where runs are cut, after the whole stage before.
     """
+    moves = in_turn(state, moves, guard)
     after: list[tuple[int, ...]] = [()] * len(moves)
     found: list[list[int]] = []
     # The positions of moves in sets that have no group in common, each in order.
