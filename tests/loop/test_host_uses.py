@@ -116,7 +116,7 @@ def test_a_disk_keeps_the_identities_that_it_got_and_another_host_gives_others(l
     def as_host(machine_id: str) -> t.Any:
         """Run the module on a host of this machine-id."""
         file = tmp_path / "machine-id"
-        file.write_text(machine_id * 32 + "\n")
+        file.write_text(machine_id * 8 + "\n")
         program = f"mount --bind {file} /etc/machine-id && exec {sys.executable} {' '.join(COMMAND)}"
         given = json.dumps({"ANSIBLE_MODULE_ARGS": {**options, "lock_timeout": 60, "_ansible_check_mode": False, "_ansible_diff": False}})
         done = subprocess.run(
@@ -132,13 +132,13 @@ def test_a_disk_keeps_the_identities_that_it_got_and_another_host_gives_others(l
     def uuids(result: t.Any) -> list[str]:
         return [filesystem["uuid"] for filesystem in result["filesystems"]]
 
-    one = as_host("1")
-    kept = as_host("2")
+    one = as_host("1abc")
+    kept = as_host("2def")
     assert (one["changed"], kept["changed"], uuids(kept)) == (True, False, uuids(one))
     subprocess.run(["partx", "--delete", disk], check=True)
     subprocess.run(["wipefs", "--all", disk], check=True, capture_output=True)
     subprocess.run(["blkdiscard", disk], check=True)
-    other = as_host("2")
+    other = as_host("2def")
     assert other["changed"]
     assert not set(uuids(other)) & set(uuids(one))
 

@@ -38,7 +38,7 @@ from .read_traces import read_traces
 _FSTAB = "/etc/fstab"
 _BCACHE = "bcache"
 """libblkid's word for backing devices and caches."""
-_HOST_IDENTITIES = ("/sys/class/dmi/id/product_uuid", "/etc/machine-id")
+_FIRMWARE, _MACHINE, _BOOT = "/sys/class/dmi/id/product_uuid", "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
 
 
 def read_present(host: Host, layout: Layout, more: Iterable[str] = ()) -> Present:
@@ -62,7 +62,7 @@ def read_present(host: Host, layout: Layout, more: Iterable[str] = ()) -> Presen
     zpools = _read_zpools(host, tree, layout)
     torn = _read_torn(host, tree, listed, sizes) if any(filesystem.type == EXT4 for filesystem in layout.filesystems) else {}
     superblocks = _read_superblocks(host, tree)
-    salt = host_salt(*(host.read(path) for path in _HOST_IDENTITIES))
+    salt = host_salt(host.read(_FIRMWARE), host.read(_MACHINE), host.read(_BOOT))
     present = Present(
         tree,
         disks,

@@ -11,7 +11,8 @@ A partition's final PARTUUID is the schema's, or follows from disk and space; al
 hosts the same GUIDs and UUIDs, and a disk that is attached to another host for a rescue would be a twin of that host's own.
 
 - The salt is 12 hexadecimal digits. On a new table it follows from the host: its firmware's UUID and its machine-id. So two looks before
-  the first write, as in check mode and the run, give the same identities.
+  the first write, as in check mode and the run, give the same identities. Firmware whose maker left a placeholder has no identity, and an
+  image gives all hosts that start from it one machine-id: there the id of this boot, which the kernel draws, stands in for the firmware.
 - The salt is stored on the disk: it is the beginning of the GUID of the table, and the rest of that GUID follows from salt and disk. This
   is both the mark by which a table is known as ours, and the place from which every later run takes the salt, on whatever host, and
   whatever became of the machine-id. The GUID reaches the disk in the first write of the table, or no identity does: a cut at any moment
@@ -26,6 +27,8 @@ import re
 import typing as t
 import uuid
 
+from .identity import is_own_uuid
+
 _NAMESPACE = uuid.UUID("b1a7a7f8-3c1b-5d0e-9a53-4a0c52d1a6c4")
 _VERSION_5 = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
 _SALT_DIGITS = 12
@@ -38,9 +41,13 @@ def is_derived(identity: str) -> bool:
     return _VERSION_5.fullmatch(identity) is not None
 
 
-def host_salt(*identities: t.Optional[str]) -> str:
-    """Return the salt that follows from the identities of a host; empty where it has none."""
-    known = [identity for identity in identities if identity]
+def host_salt(firmware: t.Optional[str], machine: t.Optional[str], boot: t.Optional[str] = None) -> str:
+    """Return the salt that follows from a host's firmware UUID, machine-id and id of this boot; empty where it has none of them.
+
+    The id of the boot counts only where the firmware's UUID is not that of one host alone.
+    """
+    own = firmware if firmware and is_own_uuid(firmware) else boot
+    known = [identity.strip().lower() for identity in (own, machine) if identity and is_own_uuid(identity)]
     return uuid.UUID(_derive("host", *known)).hex[:_SALT_DIGITS] if known else ""
 
 

@@ -89,6 +89,18 @@ _SERIALS_OF_NOBODY = frozenset(
 """What makers without serial numbers write."""
 _FEWEST_DIGITS = 2
 
+_UUIDS_OF_NOBODY = frozenset(
+    {
+        *("03000200040005000006000700080009", "00020003000400050006000700080009"),
+        *("000102030405060708090a0b0c0d0e0f", "030201000504070608090a0b0c0d0e0f"),
+        *("123456781234567890abcddeefaabbcc", "785634123412785690abcddeefaabbcc", "12345678123456781234567812345678"),
+        *("deadbeefdeadbeefdeadbeefdeadbeef", "efbeaddeaddeefbedeadbeefdeadbeef"),
+    }
+)
+"""Placeholders for the UUID of a host's firmware, in both orders of bytes; those of one or two digits are not listed."""
+_LEAST_DIGITS_OF_UUID = 3
+_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+
 _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
 _TOKENS = re.compile(rf"({_PCI_ADDRESS})|([0-9]+)|([^0-9]+?(?=[0-9]|{_PCI_ADDRESS}|\Z))")
 
@@ -123,6 +135,13 @@ def is_own_serial(serial: str) -> bool:
     """Return whether a serial number can be that of one disk alone, and not what makers without serial numbers write."""
     text = serial.strip().lower()
     return len(set(text.replace(" ", ""))) > 1 and text not in _SERIALS_OF_NOBODY
+
+
+def is_own_uuid(text: str) -> bool:
+    """Return whether a text is a UUID, or a machine-id, that can be that of one host alone, and no placeholder of a maker of firmware."""
+    plain = text.strip().lower()
+    digits = plain.replace("-", "")
+    return _UUID.fullmatch(plain) is not None and len(set(digits)) >= _LEAST_DIGITS_OF_UUID and digits not in _UUIDS_OF_NOBODY
 
 
 def best_id(links: Iterable[str], dev: str) -> str:

@@ -42,10 +42,46 @@ def test_another_table_is_not_ours(guid):
     assert salt_of_table(DISK, guid) is None
 
 
+FIRMWARE = ("4c4c4544-0042-3510-8056-b8c04f4d3332", "4c4c4544-0042-3510-8056-b8c04f4d3333")
+MACHINE = ("3d1219c7c4c5404aaa1f6d2a48adfda4", "8a2f0c6f6f1b4d3b9d0c5f6a7b8c9d0e")
+BOOT = ("9119c0f5-608d-49f7-bd2e-64c8e1c741a9", "b7c2a0de-5c1f-4a67-8f2c-0d9e8b7a6c5d")
+
+
 def test_hosts_differ_and_a_host_without_identities_has_no_salt():
-    assert host_salt("a", "b") == host_salt("a", None, "b") != host_salt("a", "c")
+    salts = {host_salt(firmware, machine) for firmware in (*FIRMWARE, None) for machine in (*MACHINE, None)}
+    assert len(salts) == 9
     assert host_salt(None, "") == ""
-    assert partition_uuid(DISK, "os/1", host_salt("a")) != partition_uuid(DISK, "os/1", host_salt("b")) != partition_uuid(DISK, "os/1")
+    one, other = (partition_uuid(DISK, "os/1", host_salt(firmware, None)) for firmware in FIRMWARE)
+    assert len({one, other, partition_uuid(DISK, "os/1")}) == 3
+
+
+def test_a_host_keeps_its_salt_over_a_start():
+    assert host_salt(FIRMWARE[0], MACHINE[0], BOOT[0]) == host_salt(f"{FIRMWARE[0].upper()}\n", MACHINE[0], BOOT[1])
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        None,
+        "",
+        "Not Settable",
+        "To Be Filled By O.E.M.",
+        "03000200-0400-0500-0006-000700080009",
+        "00020003-0004-0005-0006-000700080009",
+        "00000000-0000-0000-0000-000000000000",
+        "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
+        "FEFEFEFE-FEFE-FEFE-FEFE-FEFEFEFEFEFE",
+        "11111111-1111-1111-1111-111111111111",
+        "00010203-0405-0607-0809-0A0B0C0D0E0F",
+        "12345678-1234-5678-90AB-CDDEEFAABBCC",
+        "DEADBEEF-DEAD-BEEF-DEAD-BEEFDEADBEEF",
+    ],
+)
+def test_hosts_that_share_a_placeholder_and_an_image_differ(placeholder):
+    one, other = (host_salt(placeholder, MACHINE[0], boot) for boot in BOOT)
+    assert len(one) == 12
+    assert one != other
+    assert host_salt(placeholder, "uninitialized") == ""
 
 
 @pytest.mark.parametrize(
