@@ -49,7 +49,7 @@ options:
       - Sizes are MiB as a number, text with a unit such as V(50 GiB), V(50G) or V(2 TB), or a percentage such as V(30 %) of what
         the space can have. For a volume these are the extents of its C(vg) without all that must lie on the same disks, for an array the
         data room of its legs, for a C(partition) the largest of its disks (with C(per_disk) the smallest), for C(partitions) all of its
-        disks. Percentages are rounded down, so what adds up to 100 % fits.
+        disks. The boot partitions of these disks come off first. Percentages are rounded down, so what adds up to 100 % fits.
       - If the schema has no C(vg), an C(lv) lies directly on disks. Then no overhead is counted, not even a partition table.
       - Exactly one of O(schema) and O(profile) is required.
     type: list

@@ -5,12 +5,13 @@
 """The whole of a percentage: the most that the space can have.
 
 For a volume these are the extents of its vg without all that must lie on the same disks, for an array the data room of its legs, for
-a partition the largest of its disks, for `partitions` all of them. Amounts are rounded down to what a space is made of, so that what
-adds up to 100 % fits.
+a partition the largest of its disks, for `partitions` all of them; the boot partitions of these disks come first. Amounts are
+rounded down to what a space is made of, so that what adds up to 100 % fits.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,20 +62,29 @@ class Percentages:
             return math.floor(share * self._group_room(entry, capped=False))
         if entry.type is SpaceType.ZPOOL:
             shape = zfs.shape_of(entry.values["vdev"] or zfs.Vdev.MIRROR, self.legs[entry.id], entry.values["vdevs"])
-            return zfs.room(shape, math.floor(share * self._leg(entry)), entry.values["ashift"])
+            return zfs.room(shape, math.floor(share * self._leg(entry, self._booting(entry))), entry.values["ashift"])
+        booting = 0 if entry.type in _BOOT_TYPES else self._booting(entry)
         if self.legs.get(entry.id):
-            return math.floor(share * self._leg(entry)) * self._data_legs(entry)
-        rooms = self._rooms(entry)
+            return math.floor(share * self._leg(entry, booting)) * self._data_legs(entry)
+        rooms = self._rooms(entry, booting)
         if entry.values["per_disk"]:
             return math.floor(share * rooms[-1]) if rooms else 0
-        return math.floor(share * (sum(rooms) if entry.type is SpaceType.PARTITIONS else self._leg(entry)))
+        return math.floor(share * (sum(rooms) if entry.type is SpaceType.PARTITIONS else self._leg(entry, booting)))
 
     def _least(self, entry: Entry, amount: Amount) -> int:
         return self.mib(entry, amount) if amount.relative else math.ceil(amount.number)
 
-    def _rooms(self, entry: Entry) -> list[int]:
-        """Return the MiB of the disks that a space may use, the largest first."""
-        return sorted((overhead.usable(self.disks[disk].size) for disk in self.allowed[entry.id]), reverse=True)
+    def _rooms(self, entry: Entry, booting: int = 0) -> list[int]:
+        """Return the MiB of the disks that a space may use, the largest first; `booting` MiB of those that may boot are taken."""
+        return sorted((self._room(disk, booting) for disk in self.allowed[entry.id]), reverse=True)
+
+    def _room(self, disk: int, booting: int) -> int:
+        room = overhead.usable(self.disks[disk].size)
+        return max(0, room - booting) if booting and disk in self._may_boot else room
+
+    def _booting(self, entry: Entry) -> int:
+        """Return the MiB of the boot partitions of a disk that boots, where such are on disks of a space for sure."""
+        return sum(size for size, _pieces in self._boot_partitions(self.allowed[entry.id]))
 
     def _pieces(self, entry: Entry) -> int:
         """Return on how many disks a space lies."""
@@ -82,11 +92,11 @@ class Percentages:
             return len(self.allowed[entry.id])
         return ((self.legs.get(entry.id) or 1) + entry.values["spares"]) * (entry.values["count"] or 1)
 
-    def _leg(self, entry: Entry) -> int:
+    def _leg(self, entry: Entry, booting: int = 0) -> int:
         """Return the most MiB of each piece of a space."""
         largest: dict[int, int] = {}
         for disk in self.allowed[entry.id]:
-            room = overhead.usable(self.disks[disk].size)
+            room = self._room(disk, booting)
             largest[self.drives[disk]] = max(room, largest.get(self.drives[disk], 0))
         rooms = sorted(largest.values(), reverse=True)
         return rooms[min(len(rooms), self._pieces(entry)) - 1] if rooms else 0
@@ -142,7 +152,7 @@ class Percentages:
 
     def _boot_partitions(self, own: frozenset[int]) -> Iterator[tuple[int, int]]:
         """Yield the boot partitions of the disks that boot, those that are added to a schema without any among them."""
-        carriers = [entry for entry in self.entries if entry.values["boot"] and entry.type not in _BOOT_TYPES]
+        carriers = self._carriers()
         known = [entry for entry in self.entries if entry.type in _BOOT_TYPES]
         wanted = [entry.values["size"] or entry.values["min_size"] for entry in known]
         usual = {SpaceType.ESP: overhead.ESP_DEFAULT, SpaceType.BIOS_GRUB: overhead.BIOS_GRUB}
@@ -154,14 +164,25 @@ class Percentages:
             else math.ceil(amount.number)
             for entry, amount in zip(known, wanted)
         ]
-        if carriers and not known and self.firmware is not None:
+        if not known and self.firmware is not None and any(entry.values["boot"] for entry in carriers):
             sizes = [overhead.ESP_DEFAULT if self.firmware is Firmware.UEFI else overhead.BIOS_GRUB]
-        for mount in _BOOT_MOUNTS:
-            carriers = carriers or [entry for entry in self.entries if entry.values["mount"] == mount]
         if not all(self.allowed[entry.id] <= own for entry in carriers):
             return
         pieces = max((self._boots_on(entry) for entry in carriers), default=1)
         yield from ((size, pieces) for size in sizes)
+
+    def _carriers(self) -> list[Entry]:
+        """Return what boots: what says so, else what has /boot, else what has /."""
+        carriers = [entry for entry in self.entries if entry.values["boot"] and entry.type not in _BOOT_TYPES]
+        for mount in _BOOT_MOUNTS:
+            carriers = carriers or [entry for entry in self.entries if entry.values["mount"] == mount]
+        return carriers
+
+    @functools.cached_property
+    def _may_boot(self) -> frozenset[int]:
+        """Return the disks (positions) that boot partitions may be on."""
+        carriers = self._carriers() or [entry for entry in self.entries if entry.type in _BOOT_TYPES]
+        return frozenset().union(*(self.allowed[entry.id] for entry in carriers))
 
     def _boots_on(self, entry: Entry) -> int:
         """Return how many disks boot because of a space."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._storage import overhead
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.hardware import parse_hardware
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.parse import parse_schema
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +73,45 @@ def test_arrays_of_a_hundred_percent_fill_their_legs(shares: list[int], level: s
     schema = [{"id": f"r{at}", "type": "raid", "level": level, "size": f"{share} %", **some} for at, share in enumerate(shares)]
     plan = planned(schema, *[size] * disks)
     assert [size_of(plan, f"r{at}") for at in range(len(shares))] == [(size - 2) * share // 100 for share in shares]
+
+
+PARTITIONS = {"type": "partition"}
+MIRRORS = {"type": "raid", "level": "raid1", "legs": 2}
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(SHARES, st.sampled_from([PARTITIONS, MIRRORS]), st.sampled_from([None, 600]), st.booleans(), DISKS, st.integers(1, 2))
+def test_a_hundred_percent_leave_room_for_boot_partitions(
+    shares: list[int], kind: Plain, esp: int | None, uefi: bool, size: int, disks: int
+) -> None:
+    schema = [{"id": f"p{at}", "size": f"{share} %", "boot": not at, **kind} for at, share in enumerate(shares)]
+    schema += [{"id": "esp", "type": "esp", "size": esp}] if esp else []
+    sizes = [size] * max(disks, kind.get("legs", 1))
+    plan = Planner(schema).plan(machine(*sizes, firmware="uefi" if uefi else "bios"))
+    added = overhead.ESP_DEFAULT if uefi else overhead.BIOS_GRUB
+    taken = added if esp is None else esp + (0 if uefi else added)
+    assert not [warning for warning in plan["warnings"] if "no room" in warning]
+    if esp is None or uefi:
+        whole = size - 2 - taken
+        assert [size_of(plan, f"p{at}") for at in range(len(shares))] == [whole * share // 100 for share in shares]
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param({"type": "partition", "size": "100 %", "disks": ["sdb"]}, 5000, id="nothing boots from its disk"),
+        pytest.param({"type": "partition", "size": "50 %", "disks": ["sda"]}, 7250, id="half of what the boot partition leaves"),
+        pytest.param({"type": "partition", "size": "10 %", "per_disk": True}, 500, id="on each disk, the smallest of which does not boot"),
+        pytest.param({"type": "partition", "size": "10 %", "per_disk": True, "disks": ["sda"]}, 1450, id="on each disk that boots"),
+        pytest.param({"type": "partitions", "size": "50 %"}, 9750, id="on any disks"),
+        pytest.param({"type": "btrfs", "level": "raid0", "legs": 2, "size": "50 %", "disks": ["sda", "sdb"]}, 5000, id="on two disks"),
+    ],
+)
+def test_boot_partitions_come_off_the_whole(entry: Plain, expected: int) -> None:
+    schema = [{"id": "esp", "type": "esp", "size": 500}, {"id": "root", "type": "partition", "size": 20, "boot": True, "disks": ["sda"]}]
+    hardware = parse_hardware(machine(15_002, 5002))
+    (space,) = [space for space in parse_schema([*schema, {"id": "x", **entry}], hardware).spaces if space.id == "x"]
+    assert space.min_size == expected
 
 
 @settings(max_examples=examples(40), deadline=None)
