@@ -37,6 +37,13 @@ class ActionModule(PlanningAction):
                 "job": {"type": "str", "default": ""},
             },
         },
+        "round": {
+            "type": "dict",
+            "options": {
+                "steps": {"type": "list", "elements": "dict", "required": True},
+                "seconds": {"type": "float", "required": True},
+            },
+        },
         "at_once": {"type": "int", "default": 1},
         "per_node": {"type": "int", "default": 0},
     }

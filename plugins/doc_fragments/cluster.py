@@ -495,10 +495,18 @@ options:
   link_rate:
     description:
       - What the link of a node takes a second in each direction, such as V(110 MiB) for 1 Gbit/s, by which the time of a plan is estimated.
-        Without it there is no estimate.
-      - Take what your network gives to migrations, or what moves before took. A live migration sends the memory of an instance once or
-        more, a copy its disk. Moves of a stage run side by side, and those that touch a node share its link.
+        Without it there is no estimate, unless O(link_journals) has one.
+      - Take what your network gives to migrations. A live migration sends the memory of an instance once or more, a copy its disk. Moves
+        of a stage run side by side, and those that touch a node share its link.
     type: raw
+  link_journals:
+    description:
+      - A journal of the role P(bareon.allocator.group_moves#role), or the folder of its journals, C(group_moves_journals), on the
+        controller. The rate of the links is then the median of what they took in rounds of earlier plans, in place of O(link_rate).
+      - Only rounds of a minute or more count, since in shorter ones most of the time goes into beginning and awaiting the moves. As long as
+        there is none, or no journal yet, O(link_rate) holds. A file in the folder that ends in C(.json) and is no journal fails the task.
+      - Take the journals of one cluster, as those of another say nothing about its links.
+    type: path
 """
 
     TURNS = r"""

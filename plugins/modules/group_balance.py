@@ -498,6 +498,11 @@ plan:
           type: int
           returned: always
           sample: 10240
+        memory:
+          description: MiB of memory that each live migration among the steps sends; 0 without one.
+          type: int
+          returned: always
+          sample: 4096
         steps:
           description: The steps of the move, in order.
           type: list
@@ -557,11 +562,11 @@ plan:
       sample: [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], [15, 16, 17, 18], [19]]
     seconds:
       description:
-        - How long the plan takes at least, with O(link_rate). It is exact where links are the bottleneck, all moves of a stage run side by
-          side, and memory does not change on the way.
+        - How long the plan takes at least, with O(link_rate), or with O(link_journals) that have long rounds. It is exact where links are
+          the bottleneck, all moves of a stage run side by side, and memory does not change on the way.
       type: dict
-      returned: with O(link_rate)
-      sample: {stages: [37.3, 9.4], total: 46.7}
+      returned: with a rate of links
+      sample: {stages: [37.3, 9.4], total: 46.7, rate: 110.0, rounds: 0}
       contains:
         stages:
           description: Seconds of each stage.
@@ -574,6 +579,16 @@ plan:
           type: float
           returned: always
           sample: 46.7
+        rate:
+          description: What a link takes, in MiB a second in each direction.
+          type: float
+          returned: always
+          sample: 110.0
+        rounds:
+          description: In how many rounds of earlier plans the rate was measured; V(0) where it is O(link_rate).
+          type: int
+          returned: always
+          sample: 0
     commands:
       description: Commands for all moves, in order, in the words of what runs the cluster. They are to be read; a driver makes its own.
       type: list

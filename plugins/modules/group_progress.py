@@ -87,6 +87,21 @@ options:
             with the step, so that it is waited for rather than begun again.
         type: str
         default: ""
+  round:
+    description:
+      - How long steps took that were under way side by side. It is kept in the journal if all of them are done, and none was begun by an
+        earlier run; O(bareon.allocator.group_balance#module:link_journals) estimates by it how long later plans take.
+    type: dict
+    suboptions:
+      steps:
+        description: The steps, as RV(rounds) has them. Only C(move), C(step) and C(job) are looked at.
+        type: list
+        elements: dict
+        required: true
+      seconds:
+        description: For how many seconds they were under way, from the beginning of the first to the end of the last.
+        type: float
+        required: true
   at_once:
     description: How many moves may be under way at a time.
     type: int

@@ -539,6 +539,23 @@ def test_journals_in_a_ledger_are_found_by_the_next_job_and_belong_to_one_at_a_t
     assert held == [None], "the next job need not wait"
 
 
+def test_the_journal_says_how_long_rounds_took(shared):
+    """A round that stopped on the way says nothing, nor does what own tasks do one after the other."""
+    uris = {"group_moves_virsh_uri": "test:///{node}", "group_moves_virsh_target": "test:///{node}"}
+    shared.change(seconds=2, fail={"migrate 102": 1})
+    shared.run(group_moves_driver="virsh", **uris)
+    finishes(shared, group_moves_driver="virsh", **uris)
+    (journal,) = (shared.folder / "group_moves").glob("*.json")
+    rounds = json.loads(journal.read_text())["rounds"]
+    assert [[(step["move"], step["step"]) for step in one["steps"]] for one in rounds] == [[(1, 0)], [(2, 0)]]
+    assert all(2 <= one["seconds"] < 300 for one in rounds), rounds
+    journal.unlink()
+    (shared.folder / "own.yml").write_text(yaml.safe_dump([{"name": "Do nothing", "ansible.builtin.meta": "noop"}]))
+    done = shared.run(group_moves_driver="tasks", group_moves_tasks_file="own.yml", group_moves_check_where=False)
+    assert done.code == 0, done.text
+    assert [len(one["steps"]) for one in json.loads(journal.read_text())["rounds"]] in ([], [1])
+
+
 @pytest.mark.short
 @pytest.mark.parametrize("driver", ["rapi", "tasks"])
 def test_what_a_driver_needs_is_asked_for(bed, driver):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 
 from .._common.libraries import refuse_missing
 from .._group.arguments import SourceType
-from .._group.cluster.links import with_link_rate
 from .._group.cluster.only import restrict_to
 from .._group.cluster.tolerate import with_tolerance
 from .._group.cluster.turns import with_turns
+from .._group.plan.links import with_links
 from .._group.sources.load import check_source, load_cluster
 from .._group.sources.loaded import Loaded
 from .._group.sources.prometheus import with_prometheus
@@ -24,12 +24,13 @@ from .._group.sources.prometheus import with_prometheus
 def load_any_cluster(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:
     """Return what load_cluster returns, or the cluster in a ledger. Raises InputError and Unavailable.
 
-    Only `only` moves there, `move_first` and `move_last` say in which order, `tolerate` may fail at once, and links take `link_rate`.
+    Only `only` moves there, `move_first` and `move_last` say in which order, `tolerate` may fail at once, and links take
+    what `link_journals` say, or `link_rate`.
     """
     loaded = _load(arguments, resolve)
     movable = restrict_to(with_prometheus(loaded.cluster, arguments.get("prometheus")), arguments.get("only"))
     tolerant = with_turns(with_tolerance(movable, arguments.get("tolerate")), arguments)
-    return dataclasses.replace(loaded, cluster=with_link_rate(tolerant, arguments.get("link_rate")))
+    return dataclasses.replace(loaded, cluster=with_links(tolerant, arguments, resolve))
 
 
 def _load(arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Loaded:

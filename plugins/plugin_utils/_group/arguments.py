@@ -76,7 +76,7 @@ TOLERANCE_ARGUMENTS: Mapping[str, t.Any] = {
         "required_one_of": [("nodes", "percent", "domain")],
     },
 }
-LINK_ARGUMENTS: Mapping[str, t.Any] = {"link_rate": {"type": "raw"}}
+LINK_ARGUMENTS: Mapping[str, t.Any] = {"link_rate": {"type": "raw"}, "link_journals": {"type": "path"}}
 PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {
     "workers": {"type": "int", "default": 0},
     "scheduler": {"type": "str"},

@@ -50,6 +50,7 @@ from ....plugins.plugin_utils._disk.schema.profiles import read_profile
 from ....plugins.plugin_utils._group.follow.record import read_record
 from ....plugins.plugin_utils._group.plan.journal import read_journal
 from ....plugins.plugin_utils._group.plan.kept import KeptFile
+from ....plugins.plugin_utils._group.plan.links import measured_rates
 from ....plugins.plugin_utils._group.sources.iallocator import parse_iallocator, parse_json, requested_instances
 from ....plugins.plugin_utils._group.sources.libvirt import documents as libvirt
 from ....plugins.plugin_utils._group.sources.proxmox.documents import Reading, parse_proxmox
@@ -191,8 +192,10 @@ MOVE = {
     "steps": [STEP],
     "after": [],
     "data": 1,
+    "memory": 1024,
 }
 MOVES = {"moves": [MOVE], "stages": [[0]]}
+ROUND = {"steps": [{"move": 0, "step": 0}], "seconds": 90.5}
 UUID = "f743c90f-45d7-5765-af56-12889982af99"
 HOST_FILES = {
     "/etc/fstab": "UUID=1 / ext4 defaults 0 1\n# note\nLABEL=x\\040y /srv xfs noatime 0 2\n",
@@ -242,6 +245,7 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
     new = [{"name": "new", "memory": 1, "vcpus": 1, "disk": 1}]
     progress = {"plan": MOVES, "directory": str(folder / "journals"), "kinds": ["migrate"], "at_once": 1, "per_node": 0}
     progress |= {"where": {"i0": ["a0", "a1"]}, "storages": {"i0": {"disk0": "local"}}, "outcomes": [{"move": 0, "step": 0, "job": "7"}]}
+    progress["round"] = ROUND
     window = {"days": ["mon"], "from": "22:00", "to": "23:00"}
     follow = {**cluster, "state_file": str(folder / "state.json"), "windows": [window], "timezone": "UTC", "now": "2026-01-01T00:00:00Z"}
     matching = {"database": database, "matching": {"resources": {"VCPU": 1}, "required": ["CUSTOM_A"]}}
@@ -258,7 +262,10 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         ],
         "group_info": [cluster, *sources, {**cluster, "export": ["cluster", "ganeti_text"], "score": "capacity"}],
         "group_place": [{**cluster, "instances": new, "group": "a", "nodes": ["a0"]}],
-        "group_evacuate": [{**cluster, "nodes": ["a0"]}, {**cluster, "instances": ["i0"], "across_groups": "true"}],
+        "group_evacuate": [
+            {**cluster, "nodes": ["a0"], "link_rate": "110 MiB", "link_journals": str(folder / "journals")},
+            {**cluster, "instances": ["i0"], "across_groups": "true"},
+        ],
         "group_balance": [
             {**cluster, "groups": ["a"], "max_moves": 1, "load": {"i0": {"cpu": 1}}, "node_load": {"a0": {"cpu": 1}}, "max_data": "1 GiB"},
             {**cluster, "min_gain": 0.1, "data_price": 0.1, "move_price": 0.1, "restart_price": 0.1},
@@ -673,9 +680,10 @@ def sources(folder: pathlib.Path) -> Iterator[Target]:
         "moved": {"i": "2026-01-01T00:00:00Z"},
     }
     record["pending"] = {"made": "2026-01-01T00:00:00Z", "purpose": "balance", "groups": ["a"], "plan": MOVES}
-    journal = {"plan": MOVES, "done": [0], "jobs": {"0": "7"}, "failures": {"0": "no"}}
+    journal = {"plan": MOVES, "done": [0], "jobs": {"0": "7"}, "failures": {"0": "no"}, "rounds": [ROUND]}
     kept: list[tuple[str, str, Callable[[pathlib.Path], t.Any]]] = [
         ("journal", json.dumps(journal), read_journal),
+        ("rates in a journal", json.dumps(journal), measured_rates),
         ("record of group_follow", json.dumps(record), lambda file: read_record(KeptFile(file, "state_file"))),
         ("profile", (PROFILES / "general.yml").read_text(encoding="utf-8"), lambda file: Planner(read_profile(file)["schema"])),
     ]

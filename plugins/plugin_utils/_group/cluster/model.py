@@ -412,6 +412,8 @@ class Cluster:
     """What may fail at once beyond a node."""
     link_rate: float | None = None
     """The MiB that a link of a node takes a second in either direction; None where nothing is to be estimated."""
+    link_rounds: int = 0
+    """The number of rounds of earlier plans that the rate was measured in; 0 where it was given."""
     more_cpus_than_node: bool = False
     """Whether an instance may have more virtual CPUs than its node has CPUs, as htools let it."""
 

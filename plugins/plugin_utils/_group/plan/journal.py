@@ -16,7 +16,7 @@ from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import is_whole, refuse_less, shown
 from .kept import Kept, KeptFile
 from .progress import JOB, Outcome, Progress, schedule
-from .read import read_plan, read_storages, read_where
+from .read import read_plan, read_round, read_storages, read_where
 from .steps import MovePlan, Step
 
 Plain = dict[str, t.Any]
@@ -63,9 +63,13 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool, kept: Kept | None = N
         for one in arguments.get("outcomes") or ()
     ]
     progress = progress.noted(plan, outcomes)
+    taken = arguments.get("round")
+    # Of what an earlier run has begun nobody knows since when it goes on.
+    if taken is not None and not any(step.get("job") for step in taken["steps"]):
+        progress = progress.timed(read_round(taken, plan, "round"))
     if arguments.get("where") is not None:
         where, storages = read_where(arguments["where"]), read_storages(arguments.get("storages") or {})
-        progress = (Progress.start(plan) if progress.undone(plan, where, storages) else progress).seen(plan, where, storages)
+        progress = (progress.begun_again() if progress.undone(plan, where, storages) else progress).seen(plan, where, storages)
     changed = progress != before
     if write and (changed or text is None):
         kept.write(json.dumps(_journal_to_plain(plan, progress), indent=1))
@@ -76,21 +80,23 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool, kept: Kept | None = N
     }
 
 
-def read_journal(path: Path) -> tuple[MovePlan, Progress]:
+def read_journal(path: Path, option: str = _OPTION) -> tuple[MovePlan, Progress]:
     """Return the plan and the progress that a file holds; raise InputError when it cannot be read, or says what no run has written."""
-    kept = KeptFile(path, _OPTION)
+    kept = KeptFile(path, option)
     return _journal_from(kept.read(), kept)
 
 
 def _journal_from(text: str | None, kept: Kept) -> tuple[MovePlan, Progress]:
     if text is None:
-        raise InputError([Mistake(_OPTION, f"cannot read {kept}: it is not there")])
+        raise InputError([Mistake(kept.option, f"cannot read {kept}: it is not there")])
     try:
         document = json.loads(text)
         plan = read_plan(document["plan"])
         jobs = {int(move): job for move, job in document["jobs"].items()}
         failures = {int(move): str(says) for move, says in document["failures"].items()}
-        progress = Progress(tuple(document["done"]), jobs, failures)
+        # Journals of earlier versions have no times.
+        rounds = tuple(read_round(one, plan, f"rounds[{number}]") for number, one in enumerate(document.get("rounds", ())))
+        progress = Progress(tuple(document["done"]), jobs, failures, rounds)
         # Raise ValueError for a progress that is none of the plan. Numbers of jobs become arguments of commands, and
         # none is an option.
         most = [len(move.steps) for move in plan.moves]
@@ -104,25 +110,34 @@ def _journal_from(text: str | None, kept: Kept) -> tuple[MovePlan, Progress]:
         return plan, progress
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         says = f"{kept} is not the journal of a plan ({type(error).__name__}: {error}); move it away to start over"
-    raise InputError([Mistake(_OPTION, says)])
+    raise InputError([Mistake(kept.option, says)])
 
 
 def _journal_to_plain(plan: MovePlan, progress: Progress) -> Plain:
-    moves = [
+    rounds = [
+        {"steps": [{"move": move, "step": step} for move, step in taken.steps], "seconds": taken.seconds} for taken in progress.rounds
+    ]
+    return {
+        "plan": {"moves": moves_to_plain(plan), "stages": [list(stage) for stage in plan.stages]},
+        "done": list(progress.done),
+        "jobs": dict(progress.jobs),
+        "failures": dict(progress.failures),
+        "rounds": rounds,
+    }
+
+
+def moves_to_plain(plan: MovePlan) -> list[Plain]:
+    """Return the moves of a plan as plain data, with what read_plan takes and times.py measures."""
+    return [
         {
             "instance": move.instance,
             "from": list(move.steps[0].source),
             "data": move.data,
+            "memory": move.memory,
             "steps": [_plain_step(step) for step in move.steps],
         }
         for move in plan.moves
     ]
-    return {
-        "plan": {"moves": moves, "stages": [list(stage) for stage in plan.stages]},
-        "done": list(progress.done),
-        "jobs": dict(progress.jobs),
-        "failures": dict(progress.failures),
-    }
 
 
 def progress_to_plain(plan: MovePlan, progress: Progress, at_once: int, per_node: int) -> Plain:

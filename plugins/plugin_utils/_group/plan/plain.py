@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
+from ..cluster.commands import StepKind
 from ..cluster.loads import node_loads, touched_groups
 from ..cluster.moves import Move, Place, commands, copied_data, kind_of, steps_to_plain
 from ..cluster.state import ClusterState
@@ -34,13 +35,14 @@ def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str,
     cluster = state.facts.cluster
     if cluster.link_rate is None:
         return plain
-    memory = {instance.name: float(instance.memory) for instance in cluster.instances}
-    return plain | {"seconds": seconds_of(plain, memory, cluster.link_rate)}
+    return plain | {"seconds": seconds_of(plain, cluster.link_rate) | {"rounds": cluster.link_rounds}}
 
 
 def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:
     """Return a move as plain data, by names."""
     facts = state.facts
+    steps = steps_to_plain(state, move)
+    is_live = any(step["kind"] == StepKind.MIGRATE for step in steps)
     return {
         "instance": facts.instances.names[move.instance],
         "kind": kind_of(state, move),
@@ -48,7 +50,8 @@ def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:
         "to": node_names(state, move.target),
         "group": facts.cluster.groups[facts.nodes.group[move.target[0]]].name,
         "data": copied_data(state, move),
-        "steps": steps_to_plain(state, move),
+        "memory": facts.cluster.instances[move.instance].memory if is_live else 0,
+        "steps": steps,
         "commands": commands(state, move),
     }
 

@@ -23,10 +23,13 @@ from dataclasses import dataclass, field
 
 from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import shown
-from .steps import MovePlan, Nodes, node_list
+from .steps import MovePlan, Nodes, Round, node_list
 
 JOB = re.compile(r"[A-Za-z0-9][!-~]{0,254}")
 """The number of a job, or what Proxmox VE calls a task: it becomes an argument of commands and a part of URLs, and is no option."""
+
+MOST_ROUNDS = 1000
+"""Of how many rounds a journal keeps the time: a plan that is undone and made again each night does not make it grow for ever."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Progress:
-    """How many steps of each move are done; jobs that run for the next step of a move; failures by move."""
+    """How many steps of each move are done; jobs that run for the next step of a move; failures by move; rounds that took their time."""
 
     done: tuple[int, ...]
     jobs: Mapping[int, str] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
+    rounds: tuple[Round, ...] = ()
 
     @classmethod
     def start(cls, plan: MovePlan) -> Progress:
@@ -77,7 +81,17 @@ class Progress:
                 else:
                     done[outcome.move] = outcome.step + 1
         mistakes.check()
-        return Progress(tuple(done), jobs, failures)
+        return dataclasses.replace(self, done=tuple(done), jobs=jobs, failures=failures)
+
+    def timed(self, taken: Round) -> Progress:
+        """Return the progress with how long a round took, if all its steps are done; of very many rounds the last are kept."""
+        if not taken.seconds or any(self.done[move] <= step for move, step in taken.steps):
+            return self
+        return dataclasses.replace(self, rounds=(*self.rounds, taken)[-MOST_ROUNDS:])
+
+    def begun_again(self) -> Progress:
+        """Return the progress with nothing done, as for a plan that is wanted once more."""
+        return Progress((0,) * len(self.done), rounds=self.rounds)
 
     def tried_again(self) -> Progress:
         """Return the progress with failures forgotten, as at the start of a further run."""
@@ -110,7 +124,8 @@ class Progress:
                 done[move] = step + 1
                 jobs.pop(move, None)
         mistakes.check()
-        return Progress(tuple(done), jobs, {move: says for move, says in self.failures.items() if done[move] == self.done[move]})
+        failures = {move: says for move, says in self.failures.items() if done[move] == self.done[move]}
+        return dataclasses.replace(self, done=tuple(done), jobs=jobs, failures=failures)
 
     def undone(self, plan: MovePlan, where: Mapping[str, Nodes], storages: Mapping[str, Mapping[str, str]] | None = None) -> bool:
         """Return whether every step was done and every instance is back where it began: the plan is wanted once more."""

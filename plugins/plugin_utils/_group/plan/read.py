@@ -11,10 +11,10 @@ import typing as t
 from collections.abc import Collection, Mapping, Sequence
 
 from ....module_utils._data.errors import Mistakes
-from ....module_utils._data.kinds import Name, is_number, shown
+from ....module_utils._data.kinds import Name, is_number, is_whole, shown
 from ....module_utils._data.words import listed
 from ..cluster.commands import StepKind, ganeti_command
-from .steps import MovePlan, Nodes, PlannedMove, Step, node_list
+from .steps import MovePlan, Nodes, PlannedMove, Round, Step, node_list
 
 _NAME = Name()
 
@@ -66,6 +66,25 @@ def read_plan(document: Mapping[str, t.Any], kinds: Collection[str] = ()) -> Mov
     return MovePlan(tuple(move for move in moves if move is not None), stages)
 
 
+def read_round(document: Mapping[str, t.Any], plan: MovePlan, place: str) -> Round:
+    """Return how long a round of steps took; raise InputError for steps that the plan does not have, and for what is no time."""
+    mistakes = Mistakes()
+    steps = []
+    for position, step in enumerate(document["steps"]):
+        move, number = step.get("move"), step.get("step")
+        if is_whole(move) and is_whole(number) and 0 <= move < len(plan.moves) and 0 <= number < len(plan.moves[move].steps):
+            steps.append((move, number))
+        else:
+            mistakes.add(f"{place}.steps[{position}]", "is no step of the plan; must be a step as group_progress returned it in rounds")
+    if len({move for move, _number in steps}) < len(steps):
+        mistakes.add(f"{place}.steps", "has several steps of a move; a round has one of each at most")
+    seconds = document["seconds"]
+    if not is_number(seconds) or seconds < 0:
+        mistakes.add(f"{place}.seconds", f"is {shown(seconds)}; must be a number of seconds, 0 or more")
+    mistakes.check()
+    return Round(tuple(steps), float(seconds))
+
+
 def _listed(document: Mapping[str, t.Any], name: str, mistakes: Mistakes) -> list[t.Any]:
     found = document.get(name)
     if isinstance(found, list):
@@ -80,9 +99,11 @@ def _read_move(document: t.Any, place: str, kinds: Collection[str], mistakes: Mi
         mistakes.add(place, "must have an instance and, in `from`, its nodes")
         return None
     instance = _name(document["instance"], f"{place}.instance", mistakes)
-    data = document.get("data", 0)
-    if not is_number(data):
-        mistakes.add(f"{place}.data", f"is {shown(data)}; must be MiB as a number")
+    sizes = {name: document.get(name, 0) for name in ("data", "memory")}
+    for name, size in sizes.items():
+        if not is_number(size):
+            mistakes.add(f"{place}.{name}", f"is {shown(size)}; must be MiB as a number")
+    if not all(map(is_number, sizes.values())):
         return None
     if not isinstance(document.get("steps"), list) or not document["steps"]:
         mistakes.add(f"{place}.steps", "must list at least one step")
@@ -93,7 +114,7 @@ def _read_move(document: t.Any, place: str, kinds: Collection[str], mistakes: Mi
         if read is None:
             return None
         steps.append(read)
-    return PlannedMove(instance, tuple(steps), float(data))
+    return PlannedMove(instance, tuple(steps), float(sizes["data"]), float(sizes["memory"]))
 
 
 def _read_step(document: t.Any, place: str, instance: str, here: Nodes, kinds: Collection[str], mistakes: Mistakes) -> Step | None:

@@ -44,11 +44,12 @@ class Step:
 
 @dataclass(frozen=True)
 class PlannedMove:
-    """An instance goes through `steps`; `data` MiB are copied on the way."""
+    """An instance goes through `steps`; `data` MiB are copied on the way, and `memory` MiB are sent by each live migration."""
 
     instance: str
     steps: tuple[Step, ...]
     data: float = 0.0
+    memory: float = 0.0
 
     @property
     def nodes(self) -> frozenset[str]:
@@ -64,8 +65,14 @@ class MovePlan:
     stages: tuple[tuple[int, ...], ...]
 
     def digest(self) -> str:
-        """Return 16 hexadecimal digits that identify this plan, computed from its moves and stages."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+        """Return 16 hexadecimal digits that identify this plan, computed from its moves and stages.
+
+        Memory does not take part: plans of earlier versions do not have it, and find their journals.
+        """
+        plain = dataclasses.asdict(self)
+        for move in plain["moves"]:
+            del move["memory"]
+        text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def paths(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
@@ -75,6 +82,14 @@ class MovePlan:
             for number, step in enumerate(self.moves[move].steps):
                 paths.setdefault((self.moves[move].instance, step.disk), []).append((move, number))
         return paths
+
+
+@dataclass(frozen=True)
+class Round:
+    """Steps (move, step) that were under way side by side, and for how many `seconds` in all."""
+
+    steps: tuple[tuple[int, int], ...]
+    seconds: float
 
 
 def node_list(nodes: Nodes) -> str:

@@ -212,7 +212,9 @@ def moves_table(plan: Plain) -> str:
 def _duration_line(seconds: Plain) -> str:
     """Return how long a plan takes, and its first stages."""
     each = listed([_duration(one) for one in seconds["stages"]], _MOST_REASONS)
-    return f"At the rate of the links this takes {_duration(seconds['total'])} or more; stage by stage: {each}."
+    rounds = seconds["rounds"]
+    measured = f" ({seconds['rate']:g} MiB a second, seen in {rounds} round{'' if rounds == 1 else 's'} of earlier plans)" if rounds else ""
+    return f"At the rate of the links{measured} this takes {_duration(seconds['total'])} or more; stage by stage: {each}."
 
 
 def _duration(seconds: float) -> str:

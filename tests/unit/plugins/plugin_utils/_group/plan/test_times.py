@@ -21,23 +21,23 @@ def step(kind, source, node):
 
 
 def move(name, *steps, data=0):
-    return {"instance": name, "steps": list(steps), "data": data}
+    return {"instance": name, "steps": list(steps), "data": data, "memory": MEMORY[name]}
 
 
 def seconds(*stages, rate=100.0):
     moves = [one for stage in stages for one in stage]
     numbers = iter(range(len(moves)))
-    return seconds_of({"moves": moves, "stages": [[next(numbers) for _move in stage] for stage in stages]}, MEMORY, rate)
+    return seconds_of({"moves": moves, "stages": [[next(numbers) for _move in stage] for stage in stages]}, rate)
 
 
 def test_a_migration_sends_the_memory():
-    assert seconds([move("web", step("migrate", ["a"], "b"))]) == {"stages": [10.0], "total": 10.0}
+    assert seconds([move("web", step("migrate", ["a"], "b"))]) == {"stages": [10.0], "total": 10.0, "rate": 100.0}
 
 
 def test_side_by_side_from_one_node_they_share_its_link():
     both = [move("web", step("migrate", ["a"], "b")), move("db", step("migrate", ["a"], "c"))]
     assert seconds(both)["stages"] == [15.0]
-    assert seconds(both[:1], both[1:]) == {"stages": [10.0, 5.0], "total": 15.0}
+    assert seconds(both[:1], both[1:]) == {"stages": [10.0, 5.0], "total": 15.0, "rate": 100.0}
 
 
 def test_to_one_node_they_share_its_link():
@@ -75,7 +75,7 @@ def test_a_local_disk_goes_along_with_its_instance():
 
 
 def test_what_is_stopped_on_shared_storage_takes_no_time():
-    assert seconds([move("web", step("failover", ["a"], "b"))]) == {"stages": [0.0], "total": 0.0}
+    assert seconds([move("web", step("failover", ["a"], "b"))]) == {"stages": [0.0], "total": 0.0, "rate": 100.0}
 
 
 POOL = {"type": "external", "pool": "ceph"}
