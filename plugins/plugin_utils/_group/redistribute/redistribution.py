@@ -48,6 +48,8 @@ MOST_ATTEMPTS = 8
 """How many assignments are tried when moves to the places of one find no order."""
 MOST_SEARCHED = 8
 """Instances on offline nodes up to which all ways are tried to place them so that those on shared storage could restart."""
+MOST_MIXED = 6
+"""Instances of a group on mirrored and on shared storage up to which other places of both are tried together."""
 MOST_WELL = 1
 """Members without a violation that may leave an unhealthy group, on top of one for each with a violation; each more multiplies the sets."""
 MOST_ASIDE = 1000
@@ -145,7 +147,11 @@ def _repair_across(state: ClusterState, inside: Repair, healthy: tuple[int, ...]
         return dataclasses.replace(best, in_time=False)
     few_are_dark = bool(inside.before.offline) and len(inside.causes) <= MOST_SEARCHED and _shares_storage(state, inside.group)
     if (inside.before.stranded or few_are_dark) and not (best.after.healthy and best.proven):
-        best = min(best, _searched(state, best, inside, peers, mode), key=lambda repair: _worth(state, repair))
+        settled = {move.instance: move.target for move in inside.moves}
+        best = min(best, _searched(state, best, settled, peers, mode), key=lambda repair: _worth(state, repair))
+    is_small = np.isin(state.primary, state.group_nodes(inside.group)).sum() <= MOST_MIXED
+    if is_small and _is_mixed(state, inside.group) and not (best.after.healthy and best.proven):
+        best = min(best, _searched(state, best, {}, peers, mode, mirrored=True), key=lambda repair: _worth(state, repair))
     if best.after.healthy:
         return best
     return dataclasses.replace(best, missing=_missing(state, best, peers, mode))
@@ -155,6 +161,12 @@ def _shares_storage(state: ClusterState, group: int) -> bool:
     """Return whether anything in the group would restart elsewhere when its node fails."""
     restarts = state.facts.instances.restarts
     return bool(np.isin(state.primary[restarts], state.group_nodes(group)).any())
+
+
+def _is_mixed(state: ClusterState, group: int) -> bool:
+    """Return whether a group has mirrored instances beside those that would restart elsewhere."""
+    here = np.isin(state.primary, state.group_nodes(group))
+    return bool((here & (state.secondary != NOWHERE)).any()) and _shares_storage(state, group)
 
 
 def moved_out(state: ClusterState, repair: Repair) -> list[int]:
@@ -327,13 +339,14 @@ def _one_by_one(state: ClusterState, inside: Repair, peers: tuple[int, ...], mod
     return _repair(state, inside.before, inside.causes, settled | _needed(start, sent, health), proven=False)
 
 
-def _searched(state: ClusterState, best: Repair, inside: Repair, peers: tuple[int, ...], mode: ScoreMode) -> Repair:
+def _searched(
+    state: ClusterState, best: Repair, settled: dict[int, Place], peers: tuple[int, ...], mode: ScoreMode, *, mirrored: bool = False
+) -> Repair:
     """Return a repair with fewer members moved out than `best`, or `best`, which is then proven when everything smaller was tried."""
-    settled = {move.instance: move.target for move in inside.moves}
-    search = Search(with_places(state, settled), best.group)
+    search = Search(with_places(state, settled), best.group, lambda found: not _ordered(state, settled | found).blocked, mirrored=mirrored)
     most = len(moved_out(state, best)) - 1 if best.after.healthy else len(best.causes) + MOST_WELL
     found = search.with_moves_out(peers, most, mode)
-    exact = search.complete and not settled
+    exact = search.complete and not settled and (mirrored or not _is_mixed(state, best.group))
     if found is None:
         return dataclasses.replace(best, proven=best.proven or (exact and best.after.healthy))
     return _repair(state, best.before, best.causes, settled | found, proven=exact)

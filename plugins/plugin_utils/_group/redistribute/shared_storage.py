@@ -4,11 +4,12 @@
 
 """Groups on shared storage whose instances could all restart if they lay otherwise: moves inside, and few that leave.
 
-    search = Search(state, group)
+    search = Search(state, group, accepts)
     search.with_moves_out(peers, most)
 
 It gives places under which no node's failure strands anybody, with as few in other groups as possible, or None; `search.complete` says
-whether all was tried.
+whether all was tried. `accepts` may refuse places, such as those that no order of moves reaches. With `mirrored`, instances with mirrored
+disks may also get other places in the group.
 
 Whether everybody can restart is a packing problem for each node that may fail, so that what helps is found by trying:
 sets of instances from the smallest, within a number of trials and an effort of proofs.
@@ -17,11 +18,10 @@ sets of instances from the smallest, within a number of trials and an effort of 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..._common.highs import Effort
 from ..._common.libraries import np
-from ..cluster.arrays import NOWHERE
 from ..cluster.changes import with_places
 from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Place, can_move
@@ -32,23 +32,26 @@ from ..place.places import places_for
 from ..place.refusal import Refusal
 from ..place.relocation import place_in
 
-MOST_TRIED = 600
+MOST_TRIED, MOST_TRIED_MIRRORED = 600, 2500
+"""Arrangements of one group. Mirrored instances have a place for each pair of nodes, so that with them each place counts."""
 EFFORT = 100_000
 
 
 class Search:
     """Tries arrangements of one group until its trials or its proofs are used up."""
 
-    def __init__(self, state: ClusterState, group: int, tried: int = MOST_TRIED, effort: int = EFFORT) -> None:
+    def __init__(self, state: ClusterState, group: int, accepts: Callable[[dict[int, Place]], bool], *, mirrored: bool = False) -> None:
         self.complete = True
         self._state = state
         self._group = group
-        self._left = tried
-        self._effort = Effort(effort)
+        self._accepts = accepts
+        self._mirrored = mirrored
+        self._left = MOST_TRIED_MIRRORED if mirrored else MOST_TRIED
+        self._effort = Effort(EFFORT)
         models = state.facts.instances.models
         here = np.flatnonzero(np.isin(state.primary, state.group_nodes(group))).tolist()
         self._movable = [i for i in here if can_move(state, i)]
-        self._shared = [i for i in self._movable if models[i].disk_template in MIRRORED_OUTSIDE]
+        self._inside = [i for i in self._movable if mirrored or models[i].disk_template in MIRRORED_OUTSIDE]
 
     def with_moves_out(self, peers: Sequence[int], most: int, mode: ScoreMode) -> dict[int, Place] | None:
         """Return new places under which the group is healthy and at most that many instances are in `peers`."""
@@ -66,10 +69,17 @@ class Search:
         trial = self._state.copy()
         for instance in chosen:
             trial.remove(instance)
-        staying = [instance for instance in self._shared if instance not in chosen]
-        inside = {} if self._health(trial).healthy else self._repacked(trial, staying)
-        if inside is None:
-            return None
+        staying = [instance for instance in self._inside if instance not in chosen]
+        for inside in self._repacked(trial, staying):
+            found = self._sent(trial, inside, chosen, peers, mode)
+            if found is not None or self._spent():
+                return found
+        return None
+
+    def _sent(
+        self, trial: ClusterState, inside: dict[int, Place], chosen: Sequence[int], peers: Sequence[int], mode: ScoreMode
+    ) -> dict[int, Place] | None:
+        """Return places inside together with places in other groups for those that leave; None when these find none that are accepted."""
         for order in itertools.permutations(chosen):
             now, sent = trial.copy(), dict(inside)
             for instance in order:
@@ -83,20 +93,22 @@ class Search:
                 now.place(instance, *place)
                 sent[instance] = place
             else:
-                return sent
+                self._left -= 1
+                if self._accepts(sent):
+                    return sent
             if self._spent():
                 return None
         return None
 
-    def _repacked(self, state: ClusterState, instances: Sequence[int]) -> dict[int, Place] | None:
-        for count in range(1, len(instances) + 1):
+    def _repacked(self, state: ClusterState, instances: Sequence[int]) -> Iterator[dict[int, Place]]:
+        """Yield healthy arrangements, those that move fewest first."""
+        for count in range(len(instances) + 1):
             for chosen in itertools.combinations(instances, count):
                 for places in self._arrangements(state, chosen):
                     if self._health(with_places(state, places)).healthy:
-                        return places
+                        yield places
                     if not self.complete:
-                        return None
-        return None
+                        return
 
     def _arrangements(self, state: ClusterState, chosen: Sequence[int]) -> Iterator[dict[int, Place]]:
         """Yield every way to put all of `chosen` on other nodes of the group than theirs that keeps the limits."""
@@ -109,14 +121,17 @@ class Search:
         if not chosen:
             yield {}
             return
+        self._left -= self._mirrored
+        if self._spent():
+            return
         instance = chosen[0]
         home = state.place_of(instance)
         found = places_for(now, instance, now.group_nodes(self._group))
-        for node in found.primaries[found.fits[:, 0]].tolist():
-            if node != home[0]:
+        for place in (found.at(row, column) for row, column in np.argwhere(found.fits).tolist()):
+            if place != home:
                 trial = now.copy()
-                trial.place(instance, node)
-                yield from ({instance: (node, NOWHERE), **rest} for rest in self._placed(state, trial, chosen[1:]))
+                trial.place(instance, *place)
+                yield from ({instance: place, **rest} for rest in self._placed(state, trial, chosen[1:]))
 
     def _health(self, trial: ClusterState) -> Health:
         self._left -= 1
