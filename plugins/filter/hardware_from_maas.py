@@ -24,7 +24,8 @@ extends_documentation_fragment:
 options:
   _input:
     description:
-      - A machine as the API of MAAS returns it, with C(physicalblockdevice_set) or C(blockdevice_set).
+      - A machine as the API of MAAS returns it, with C(physicalblockdevice_set) or C(blockdevice_set), or the list of
+        its block devices.
       - A string is parsed as JSON.
     type: raw
     required: true

@@ -27,6 +27,8 @@ _DISK = Table(
     others=True,
 )
 _MAP = "/dev/dm-"
+_NO_PATH = f"{BY_PATH}fc---"
+"""How udev begins the path of a disk on USB whose transport it mistakes: it has no port, so that all such disks have the same."""
 _INVENTORY = Table(
     "an inventory of Ironic's",
     [
@@ -61,7 +63,7 @@ def _disk(values: Values) -> RecordedDisk:
         dev=values["name"],
         size=values["size"],
         wwn=values["wwn_with_extension"] or values["wwn"],
-        links=(path,) if path and path.startswith(BY_PATH) else (),
+        links=(path,) if path and path.startswith(BY_PATH) and not path.startswith(_NO_PATH) else (),
         serial=values["serial"],
         model=values["model"],
         vendor=values["vendor"],

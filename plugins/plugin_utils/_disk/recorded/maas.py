@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A machine of MAAS, as its API returns it."""
+"""A machine of MAAS, or the list of its block devices, as its API returns it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TRANSPORTS = ("nvme", "sata", "sas", "usb")
 
 def read(data: t.Any) -> Recorded:
     """Return the machine; raises InputError with all that is wrong."""
-    values = read_all(_MACHINE, data, "machine")
+    values = read_all(_MACHINE, {"blockdevice_set": data} if isinstance(data, list) else data, "machine")
     disks = values["physicalblockdevice_set"] or [disk for disk in values["blockdevice_set"] or () if disk["type"] in (None, "physical")]
     method = values["bios_boot_method"]
     return Recorded(

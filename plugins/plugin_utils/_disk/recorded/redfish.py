@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ....module_utils._data.containers import ListOf, Row, Table, Values
@@ -16,7 +17,7 @@ from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import Anything, Number, Text, Whole, shown
 from ....module_utils._storage.drives import serial_drive
 from ....module_utils._storage.units import MIB
-from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk
+from .machine import CONTENTS, IN_USE, Recorded, RecordedDisk, whole
 
 _IDENTIFIER = Table("an identifier", [Row("DurableName", Text()), Row("DurableNameFormat", Text())], others=True)
 _STATUS = Table("a status", [Row("State", Text())], others=True)
@@ -25,11 +26,13 @@ _RESOURCE = [
     Row("Id", Text(digits=True)),
     Row("Name", Text()),
     Row("CapacityBytes", Whole(0, digits=True)),
+    Row("Capacity", Anything(), "Of volumes in newer releases: what the system sees of them is in Data."),
     Row("CapacityMiB", Whole(0, digits=True), "Of HPE's own resources, which have no bytes."),
     Row("VolumeUniqueIdentifier", Text(), "Of HPE's own logical drives: their NAA."),
     Row("BlockSizeBytes", Whole(0, digits=True)),
     Row("Identifiers", ListOf(_IDENTIFIER, "identifiers")),
     Row("Status", _STATUS),
+    Row("Links", Anything()),
 ]
 _DRIVE = Table(
     "a drive",
@@ -39,7 +42,7 @@ _DRIVE = Table(
     ],
     others=True,
 )
-_VOLUME = Table("a volume", [*_RESOURCE, Row("RAIDType", Text()), Row("Links", Anything())], others=True)
+_VOLUME = Table("a volume", [*_RESOURCE, Row("RAIDType", Text())], others=True)
 _SYSTEM = Table(
     "a system",
     [
@@ -52,7 +55,8 @@ _MACHINE = Table(
     "a machine of Redfish's",
     [Row("drives", ListOf(_DRIVE, "drives"), default=()), Row("volumes", ListOf(_VOLUME, "volumes"), default=()), Row("system", _SYSTEM)],
 )
-_DEPTH = 6
+_WORLD_WIDE = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{16})?")
+"""What a NAA, an EUI-64 and a NGUID consist of; some controllers give a number of their own in the place of one."""
 
 
 def read(data: t.Any) -> Recorded:
@@ -65,11 +69,14 @@ def read(data: t.Any) -> Recorded:
     mistakes.check()
     values = {**values, **{key: [_with_bytes(resource) for resource in values[key]] for key in ("drives", "volumes")}}
     volumes = [volume for volume in values["volumes"] if volume["CapacityBytes"]]
-    behind = {link for volume in volumes for link in _links(volume["Links"])}
+    volumes = [{**volume, "drives": _drives_of(volume, values["drives"])} for volume in volumes]
+    behind = {link for volume in volumes for link in volume["drives"]}
     drives = [drive for drive in values["drives"] if drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"]
     seen = [drive for drive in drives if drive["@odata.id"] not in behind or not drive["@odata.id"]]
     sizeless = [
-        _node(drive) for drive in values["drives"] if not drive["CapacityBytes"] and (drive["Status"] or {}).get("State") != "Absent"
+        _node(resource)
+        for resource in (*values["drives"], *values["volumes"])
+        if not resource["CapacityBytes"] and (resource["Status"] or {}).get("State") != "Absent"
     ]
     warnings = [f"Redfish gives no size for {name}, which is left out" for name in sizeless]
     if len(seen) < len(drives):
@@ -93,11 +100,20 @@ def read(data: t.Any) -> Recorded:
     )
 
 
-def _links(value: t.Any, depth: int = _DEPTH) -> set[str]:
-    """Return the drives that a volume's links name."""
-    found = [value.get(key) for key in ("Drives", "DataDrives")] if isinstance(value, Mapping) else []
-    entries = [entry for drives in found if isinstance(drives, list) and depth for entry in drives]
+def _links(value: t.Any, *keys: str) -> set[str]:
+    """Return the addresses of the resources that links name under some keys."""
+    found = [value.get(key) for key in keys] if isinstance(value, Mapping) else []
+    entries = [entry for resources in found if isinstance(resources, list) for entry in resources]
     return {str(entry["@odata.id"]) for entry in entries if isinstance(entry, Mapping) and "@odata.id" in entry}
+
+
+def _drives_of(volume: Values, drives: Sequence[Values]) -> frozenset[str]:
+    """Return the addresses of the drives behind a volume: those that it names, and those that name it."""
+    named = _links(volume["Links"], "Drives", "DataDrives")
+    naming = {
+        str(drive["@odata.id"]) for drive in drives if drive["@odata.id"] and volume["@odata.id"] in _links(drive["Links"], "Volumes")
+    }
+    return frozenset(named | naming)
 
 
 def _drive(values: Values) -> RecordedDisk:
@@ -123,7 +139,7 @@ def _drive_name(values: Values) -> str:
 
 
 def _volume(values: Values, kinds: Mapping[str, tuple[str, str]], names: Mapping[str, str]) -> RecordedDisk:
-    media = {kinds[link][0] for link in _links(values["Links"]) if link in kinds}
+    media = {kinds[link][0] for link in values["drives"] if link in kinds}
     return RecordedDisk(
         dev=_node(values),
         size=values["CapacityBytes"],
@@ -131,7 +147,7 @@ def _volume(values: Values, kinds: Mapping[str, tuple[str, str]], names: Mapping
         model=values["Name"],
         rotational=None if not media or None in media else media != {"SSD"},
         logical_block=values["BlockSizeBytes"] or None,
-        drives=tuple(sorted(names.get(link, link) for link in _links(values["Links"]))),
+        drives=tuple(sorted(names.get(link, link) for link in values["drives"])),
     )
 
 
@@ -153,16 +169,20 @@ def _wwn(values: Values) -> str | None:
     """Return the first identifier that udev makes a link of."""
     for identifier in values["Identifiers"] or ():
         name, kind = (identifier["DurableName"] or "").lower().replace(":", ""), identifier["DurableNameFormat"]
-        if kind == "NAA":
-            return f"0x{name.removeprefix('0x').removeprefix('naa.')}"
-        if kind in ("EUI", "NGUID"):
-            return f"eui.{name.removeprefix('0x').removeprefix('eui.').replace('-', '')}"
+        digits = name.removeprefix("0x").removeprefix("naa.").removeprefix("eui.").replace("-", "").strip()
+        if kind in ("NAA", "EUI", "NGUID"):
+            if _WORLD_WIDE.fullmatch(digits):
+                return f"{'0x' if kind == 'NAA' else 'eui.'}{digits}"
+            continue
         if kind == "UUID" and values.get("Protocol") == "NVMe":
             return f"uuid.{name}"
     return values["VolumeUniqueIdentifier"]
 
 
 def _with_bytes(resource: Values) -> Values:
-    """Return a resource with its size in bytes, which HPE's own have in MiB."""
-    mib = resource["CapacityMiB"]
-    return {**resource, "CapacityBytes": mib * MIB} if mib and not resource["CapacityBytes"] else resource
+    """Return a resource with its size in bytes, which HPE's own have in MiB, and some volumes as what is provisioned of them."""
+    if resource["CapacityBytes"]:
+        return resource
+    data = resource["Capacity"].get("Data") if isinstance(resource["Capacity"], Mapping) else None
+    provisioned = whole(data.get("ProvisionedBytes")) if isinstance(data, Mapping) else None
+    return {**resource, "CapacityBytes": (resource["CapacityMiB"] or 0) * MIB or provisioned}
