@@ -239,3 +239,57 @@ def test_data_of_a_partition_are_kept_that_the_kernel_has_elsewhere_than_the_tab
         assert f"partprobe {disk}" in report.problem
         assert (report.done, report.pending, report.losses) == ((), (), ())
     assert digest(disk) == before
+
+
+def resized_by_hand(disk: str, size: int) -> None:
+    """Make the first partition another size, in MiB, and not what is on it."""
+    subprocess.run(["sfdisk", "--quiet", "--no-reread", "-N", "1", disk], input=f",{size}M\n", text=True, check=True, capture_output=True)
+    run("partx", "--delete", disk)
+    run("partx", "--add", disk)
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "f2fs"])
+def test_a_partition_that_was_made_smaller_than_its_file_system_is_refused(loops: Loops, kind: str) -> None:
+    """The end of the file system lies where the next partition would be made."""
+    disk = new_disk(loops, 1200)
+    large, small = ({"name": "first", "size": size, "fs_type": kind, "mount": "none"} for size in (600, 400))
+    assert carry_out(layout(disk, large)).problem is None
+    resized_by_hand(disk, 400)
+    before = digest(disk)
+    for wanted in (layout(disk, small), layout(disk, small, {"name": "second", "size": 100})):
+        for report in (foresee(wanted), carry_out(wanted)):
+            assert re.search(
+                rf"{disk}p1 has 400 MiB, but the {kind} on it 6\d\d MiB|{disk}p1 has 400 MiB, but the {kind} on it 59\d",
+                str(report.problem),
+            )
+            assert (report.pending, report.done, report.losses) == ((), (), ())
+    assert digest(disk) == before
+    resized_by_hand(disk, 600)
+    assert foresee(layout(disk, large)).pending == ()
+    resized_by_hand(disk, 400)
+    wiping = foresee(layout(disk, small), wipe=(disk,))
+    assert [content.kind for loss in wiping.losses for content in loss.contents] == [kind]
+    assert carry_out(layout(disk, small), wipe=(disk,)).problem is None
+    assert foresee(layout(disk, small)).pending == ()
+
+
+@pytest.mark.parametrize("keeping", [False, True])
+@pytest.mark.parametrize("sizes", [(30, 30), (30, 40)])
+def test_partitions_whose_numbers_somebody_swapped_are_refused(loops: Loops, sizes: tuple[int, int], keeping: bool) -> None:
+    disk = new_disk(loops, SIZE)
+    keep = {"keep_data": True} if keeping else {}
+    spaces = [{"name": name, "size": size, "fs_type": "ext4", "mount": "none", **keep} for name, size in zip("ab", sizes)]
+    wanted = layout(disk, *spaces)
+    assert carry_out(wanted).problem is None
+    run("sgdisk", "--transpose=1:2", disk)
+    run("partx", "--delete", disk)
+    run("partx", "--add", disk)
+    before = digest(disk)
+    permissions: list[dict[str, t.Any]] = [{}, {"wipe": (disk,)}] if keeping else [{}]
+    for report in (way(wanted, **given) for given in permissions for way in (foresee, carry_out)):
+        assert "is partition 2, and numbers are not changed to 1" in str(report.problem)
+        assert "is partition 1, and numbers are not changed to 2" in str(report.problem)
+        assert (report.pending, report.done) == ((), ())
+    assert digest(disk) == before
+    if not keeping:
+        assert len(foresee(wanted, wipe=(disk,)).losses[0].contents) == 2

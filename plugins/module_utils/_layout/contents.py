@@ -454,7 +454,22 @@ def _growth_problem(layout: Layout, present: Present, stack: Stack, there: t.Opt
             return f"{growing.node} would have to grow, but members of {array.kind} with metadata {array.metadata}{layout_of} cannot"
     filesystem = layout.filesystem_on(top_of(layout, stack.device))
     node = growing.node if growing is not None else None
-    return cannot_grow(present, filesystem, there, node, _least_when_grown(present, stack, there))
+    if stack.array is None and len(stack.matches) > 1:
+        larger = next(filter(None, (outsized(present, match.device, match.size) for match in stack.matches)), None)
+    else:
+        larger = outsized(present, there, _least_when_grown(present, stack, there))
+    return larger or cannot_grow(present, filesystem, there, node, _least_when_grown(present, stack, there))
+
+
+def outsized(present: Present, device: t.Optional[Device], size: int) -> t.Optional[str]:
+    """Return why a filesystem cannot stay on a device that has `size` bytes, or gets them: somebody made that smaller beneath it."""
+    there = present.filesystem_sizes.get(device.name) if device is not None else None
+    if device is None or device.filesystem is None or there is None or there <= size:
+        return None
+    return (
+        f"{device.dev or device.name} has {in_mib(size)}, but the {device.filesystem.type} on it {in_mib(there)}: somebody made the device "
+        "smaller and not the filesystem, whose end lies in room that looks free; make the device as large again"
+    )
 
 
 def _least_when_grown(present: Present, stack: Stack, there: t.Optional[Device]) -> int:

@@ -23,7 +23,7 @@ from .._storage.lvm import CLEARED, UNFINISHED, stripe_segments
 from .._storage.thin import metadata_of
 from .._storage.units import KIB, MIB, in_mib
 from .capacity import extents_for, extents_of, size_of
-from .contents import cannot_grow, keeps_volume, look, look_at_volume, member_of, top_of, unused_below
+from .contents import cannot_grow, keeps_volume, look, look_at_volume, member_of, outsized, top_of, unused_below
 from .stack import Action, Stack
 from .unfinished import pool_stranger, sealed_on, volume_stranger
 
@@ -390,7 +390,8 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     problem = found.problem or _size_problem(layout, present, desired, known, group.extent_size)
     if problem is None and not is_swap:
         growing = f"{desired.group}/{desired.name}" if known.size < desired.size else None
-        problem = cannot_grow(present, filesystem, found.device, growing, _size_when_grown(present, known, size, found.device))
+        grown = _size_when_grown(present, known, size, found.device)
+        problem = outsized(present, found.device, grown) or cannot_grow(present, filesystem, found.device, growing, grown)
     grown_swap = is_swap and known.size < desired.size and found.problem is None
     keeps = keeps_volume(layout, desired)
     if (grown_swap or (problem is not None and may_wipe)) and not keeps:
