@@ -36,6 +36,7 @@ from .partitions import (
     PartitionMatch,
     Status,
     describe,
+    entry_of,
     is_begun,
     is_emptied,
     is_empty,
@@ -176,6 +177,7 @@ def _plan_table(ground: Ground, found: Found, pair: Pair, fresh: bool) -> bool:
         return False
     if not receiving:
         return False
+    found.refusals += _finished_before(ground, found, pair)
     deleted = any(name == disk.device.name for name, _start in ground.present.missing)
     free = not deleted and (is_empty(disk, tree) or is_begun(disk) or is_emptied(disk))
     found.refusals += [] if free else occupied(disk, tree)
@@ -183,6 +185,19 @@ def _plan_table(ground: Ground, found: Found, pair: Pair, fresh: bool) -> bool:
     found.refusals += [f"{part.place}: keeps its data, but is made on {disk.words}; take keep_data away" for part in kept]
     found.tables.append(_receiving(new_table(disk, here), receiving))
     return not free
+
+
+def _finished_before(ground: Ground, found: Found, pair: Pair) -> Iterator[str]:
+    """Give why a disk takes nothing that has finished partitions: wipe was for what lay there before contents were moved to them."""
+    there = [match for match in match_disk(pair.new, ground.present.tree) if match.status is Status.KEPT and match.device is not None]
+    finished = [match.node for match in there if match.device is not None and entry_of(match.device).uuid == match.desired.uuid]
+    nodes = [str(ground.present.tree.devices[name].dev) for name in found.moved if ground.pair_of(name) is pair]
+    if finished:
+        yield (
+            f"replace: {pair.new.words} has finished partitions of this layout ({', '.join(finished)}), perhaps what was moved before; "
+            f"nothing is made over them, even with wipe. Clear what is on {', '.join(nodes)} of {pair.old.words} by hand (wipefs --all), "
+            f"leave {pair.old.desired.id} out of replace, or clear {pair.new.words} by hand if nothing there is needed"
+        )
 
 
 def _receiving(step: Step, receiving: Mapping[str, str]) -> Step:

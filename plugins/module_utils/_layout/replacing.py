@@ -120,8 +120,21 @@ def _mistakes(old: FoundDisk, new: FoundDisk, found: Iterable[FoundDisk]) -> Ite
     for disk, does in ((old, "is emptied"), (new, "is written to")):
         if disk.protections:
             yield f"{where}: {disk.words} is {disk.protected}, but {does}"
+    if _is_copy(old, new):
+        yield (
+            f"{where}: {new.words} is a copy of {old.words}, with the same identities, so that nothing tells what was moved from what was "
+            f"copied; clear it by hand (wipefs --all on its partitions, then on {new.node}), or detach one of them"
+        )
     if old.device.row.get("ro"):
         yield f"{where}: {old.words} is read-only, so that nothing on it can be made to end its membership"
+
+
+def _is_copy(old: FoundDisk, new: FoundDisk) -> bool:
+    """Return whether one disk was copied onto the other: their tables, or what is on them as a whole, have the same UUID."""
+    own, other = ({table.uuid} if table is not None else set() for table in (old.device.table, new.device.table))
+    own |= {signature.uuid for signature in old.device.signatures}
+    other |= {signature.uuid for signature in new.device.signatures}
+    return bool((own & other) - {None})
 
 
 def _is_complete(new: FoundDisk, present: Present) -> bool:

@@ -161,3 +161,30 @@ def test_what_an_old_disk_still_has_is_a_warning():
             carry_out(host, step)
     assert found.steps == ()
     assert any("carries nothing of this layout any more" in note for note in found.notes)
+
+
+def moved(maker, *wipe):
+    """Return a host whose disk was emptied onto another one."""
+    host = installed(server("sda"))
+    for _round in range(8):
+        for step in plan(host, maker, wipe=wipe).steps:
+            carry_out(host, step)
+    return host
+
+
+@pytest.mark.parametrize("wipe", [[], [NEW], [OLD, NEW]])
+def test_what_was_moved_stays_whatever_somebody_puts_on_the_old_disk_later(wipe):
+    host = moved(server("sdc"))
+    host.media.sign(host.by_node("/dev/sda2"), "ext4", (new_uuid(), 100 * MIB))
+    said = refusals(host, server("sdc"), wipe=wipe)
+    assert "/dev/sda2" in said
+    assert NEW in said
+
+
+@pytest.mark.parametrize("wipe", [[], [NEW], [OLD, NEW]])
+def test_a_copy_of_the_old_disk_takes_nothing(wipe):
+    host = installed(server("sda"))
+    host.media.copy(host.media.disk("sda"), host.media.disk("sdc"))
+    said = refusals(host, server("sdc"), wipe=wipe)
+    assert OLD in said
+    assert NEW in said
