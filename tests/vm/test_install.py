@@ -4,7 +4,8 @@
 
 """playbooks/install.yml, from bare disks to a system that starts: root in LVM on LUKS on md, from either disk alone, by BIOS and UEFI.
 
-By UEFI also a system that has dracut and systemd-boot instead of Debian's initramfs and GRUB.
+By UEFI also a system that has dracut and systemd-boot instead of Debian's initramfs and GRUB: its kernels lie on the EFI system partitions,
+so that there the package of the kernel is configured again, with another command line, before either disk starts alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ PROFILE = """---
 - {id: root, type: lv, min_size: 1 GiB, mount: /, fs_type: ext4}
 - {id: swap, type: lv, size: 64, fs_type: swap}
 """
+UPGRADED = "bareon.upgraded"
 INSTALL = """---
 - name: Make a folder for the key
   ansible.builtin.file: {path: /target/etc/keys, state: directory, mode: "0700"}
@@ -85,6 +87,13 @@ def check(host: Machine, disks: int) -> None:
     assert host.run("cat", "/proc/mdstat").count("[UU]") == (2 if disks == 2 else 0)
 
 
+def upgrade(host: Machine) -> None:
+    host.run("sed", "--in-place", f"s/$/ {UPGRADED}/", "/etc/kernel/cmdline")
+    host.run("sh", "-c", "dpkg-reconfigure --frontend noninteractive linux-image-$(uname --kernel-release)")
+    copied = host.run("journalctl", "--output", "cat", "--identifier", "bareon-esp-sync")
+    assert "copied /boot/efi to /dev/" in copied, copied
+
+
 def await_resync(host: Machine) -> None:
     host.run("sh", "-c", "echo 1000000 | tee /proc/sys/dev/raid/speed_limit_min /proc/sys/dev/raid/speed_limit_max")
     while host.run("sh", "-c", "cat /sys/block/md*/md/sync_action").split() != ["idle", "idle"]:
@@ -115,9 +124,13 @@ def test_a_system_is_installed_once_and_starts_from_either_disk(
 
     host.start_from_disks([FIRST, SECOND], uefi)
     check(host, 2)
+    has_kernels_on_esps = name == "system-dracut.tar.gz"
+    if has_kernels_on_esps:
+        upgrade(host)
     host.shut_down()
     # They do not meet again, so that what each of them wrote alone is in nobody's way.
     for disk in (SECOND, FIRST):
         host.start_from_disks([disk], uefi)
         check(host, 1)
+        assert (UPGRADED in host.run("cat", "/proc/cmdline").split()) is has_kernels_on_esps
         host.shut_down()
