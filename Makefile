@@ -273,12 +273,12 @@ test-zfs: $(DEVELOP) ## Make ZFS pools in a Debian 12 machine under QEMU, with z
 	TEST_MACHINES=.build/zfs TEST_MACHINE_SUITE=bookworm $(BIN)/python -m pytest -q tests/vm/test_zfs.py
 
 test-foreign: $(DEVELOP) ## Have what people keep on disks outlive runs that do not name these, in machines: md, LVM, LUKS, bcache, exports; half an hour
-	tests/utils/install-tools linux.uml:user-mode-linux debugfs:e2fsprogs
+	tests/utils/install-tools linux.uml:user-mode-linux debugfs:e2fsprogs cc:gcc /usr/include/dlfcn.h:libc6-dev
 	tests/vm/build-image trixie .build/foreign bcache-tools,gdisk,multipath-tools
 	TEST_MACHINES=.build/foreign $(BIN)/python -m pytest -q tests/vm/test_foreign.py
 
 test-faults: $(DEVELOP) ## Have /run full or read-only, tools missing and two runs at once, in machines of Debian 13 and 12; the first build needs root
-	tests/utils/install-tools linux.uml:user-mode-linux debugfs:e2fsprogs
+	tests/utils/install-tools linux.uml:user-mode-linux debugfs:e2fsprogs cc:gcc /usr/include/dlfcn.h:libc6-dev
 	tests/vm/build-image
 	tests/vm/build-image bookworm
 	$(BIN)/python -m pytest -q tests/vm/test_layout_faults.py
@@ -289,7 +289,7 @@ test-restart: $(DEVELOP) ## Of test-vm the least: volumes in LUKS on a mirror, m
 	$(BIN)/python -m pytest -q tests/vm/test_restart.py
 
 test-torn: $(DEVELOP) ## Cut the power under runs of the role, in machines whose disks lose, reorder and tear what was not flushed; 240 cuts take hours
-	tests/utils/install-tools sfdisk:fdisk linux.uml:user-mode-linux debugfs:e2fsprogs
+	tests/utils/install-tools sfdisk:fdisk linux.uml:user-mode-linux debugfs:e2fsprogs cc:gcc /usr/include/dlfcn.h:libc6-dev
 	tests/vm/build-image
 	TEST_TORN_SEEDS=$${TEST_TORN_SEEDS:-40} $(BIN)/python -m pytest -q tests/vm/test_torn.py
 

@@ -100,7 +100,13 @@ class UserModeMachine(Guest):
         ]
         with open(self._folder / "console.log", "wb") as console:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=console, stderr=console, pass_fds=(far_end.fileno(),), start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                pass_fds=(far_end.fileno(),),
+                start_new_session=True,
+                env={**os.environ, **_preloaded(self._folder)},
             )
         far_end.close()
         self._await_agent(line)
@@ -191,6 +197,16 @@ class _Agent:
                 self._line.sendall(f"{name}\n".encode())
             except OSError:
                 return
+
+
+def _preloaded(folder: Path) -> dict[str, str]:
+    """Return the variables with which the kernel starts on a processor that has AMX; compiles what is loaded before it into a folder."""
+    if " amx_tile" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        return {}
+    library = folder / "whole_xstate.so"
+    if not library.exists():
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(_HERE / "whole_xstate.c")], check=True)
+    return {"LD_PRELOAD": str(library)}
 
 
 def _root(image: Path) -> Path:
