@@ -201,7 +201,7 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     names = {device: found.name for device, found in looks.items() if found is not None}
     plan = GroupPlan(group, known, new, volumes, pools=pools, caches=caches, leftovers=leftovers, there=names)
     plan = replace(plan, removed=_without_pooled(unlisted, (*unlisted, *plan.replaced)))
-    problems = tuple(_problems(plan, mine, len(there)))
+    problems = (*_problems(plan, mine, len(there)), *_kept_elsewhere(layout, plan))
     return replace(plan, problems=problems, given_up=_given_up(layout, present, plan, mine))
 
 
@@ -467,6 +467,17 @@ def _problems(plan: GroupPlan, stacks: Mapping[str, Stack], groups: int) -> Iter
     # A volume that is replaced has no problem any more.
     yield from (each.problem for each in plan.plans if each.problem and each.action is not VolumeAction.REPLACE)
     yield from (cache.problem for cache in plan.caches if cache.problem)
+
+
+def _kept_elsewhere(layout: Layout, plan: GroupPlan) -> Iterator[str]:
+    """Give why no volume goes while one that keeps its data is not there: it may be the one, under another name."""
+    gone = [f"{plan.desired.name}/{volume.name}" for volume in (*plan.removed, *plan.replaced) if volume not in plan.leftovers]
+    for each in plan.volumes:
+        if gone and each.present is None and keeps_volume(layout, each.desired):
+            yield (
+                f"{each.desired.place}: keeps its data, but the volume group {plan.desired.name} has no volume {each.desired.name}, and "
+                f"{', '.join(gone)} would go; correct its name, or take keep_data away to have it made"
+            )
 
 
 def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Iterator[str]:

@@ -577,3 +577,25 @@ def test_a_disk_with_something_else_joins_a_group_that_keeps_its_data(keeper, th
     for entry in both[keeper]:
         entry["keep_data"] = True
     assert plan(host, both, wipe=["sdb"]).steps
+
+
+@pytest.mark.parametrize("keeper", ["lvs", "luks", "fss"])
+@pytest.mark.parametrize("gone", ["a volume", "a pool"])
+def test_no_volume_goes_while_one_that_keeps_its_data_is_not_there(keeper, gone):
+    def made(name, extents=40):
+        maker = maker_on("sda")
+        maker.fill(maker.partition("sda", 600, "os"), 600, "pv", "os", "ext4")
+        if gone == "a volume":
+            maker.volume("vg0", name, 40, True, "ext4")
+        else:
+            maker.pool("vg0", "pool", extents)
+            maker.thin("vg0", "pool", name, 100, True, "ext4")
+        return maker
+
+    host, wanted = installed(made("data")), made("renamed", 20).schema
+    assert plan(host, wanted, wipe=["sda"], keep_unlisted=False).steps
+    for entry in wanted[keeper]:
+        entry["keep_data"] = True
+    assert "take keep_data away" in refusal(host, wanted, wipe=["sda"], keep_unlisted=False)
+    # What stays is in nobody's way.
+    assert gone == "a pool" or plan(host, wanted, wipe=["sda"]).steps
