@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ansible import context
-from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.splitter import parse_kv
 
 from ...module_utils._data.errors import Mistakes, suggest
 from .facts import PREFIXES
@@ -74,26 +72,13 @@ def refuse_unknown(task_vars: Mapping[str, t.Any], variables: Mapping[str, t.Any
 def of_other_playbooks(task_vars: Mapping[str, t.Any]) -> list[str]:
     """Return warnings of variables of the command line that a run of our playbooks alone does not read, though others of ours do.
 
-    A file of variables (`--extra-vars @FILE`) may be for several playbooks, as an inventory is. What is typed is for this run: raises
-    InputError for that.
+    One file of variables may be for several playbooks, as an inventory is, so this is no mistake.
     """
     started = playbooks_of_run(context.CLIARGS.get("args") or ())
     given = [name for name in task_vars["hostvars"]._variable_manager.extra_vars if str(name).startswith(PREFIXES)] if started else []
     read = frozenset[str]().union(*map(_names_in, started))
     run = " and ".join(file.stem for file in started)
-    unread = {name: f"is not read by {run}, only by {_readers(name)}" for name in sorted({*given} - read)}
-    typed = _typed_names(context.CLIARGS.get("extra_vars") or ()) if unread else frozenset()
-    mistakes = Mistakes()
-    for name in unread.keys() & typed:
-        mistakes.add(name, f"{unread[name]}; leave it out, or give it in a file of variables (--extra-vars @FILE)")
-    mistakes.check()
-    return [f"{name} {says}" for name, says in unread.items()]
-
-
-def _typed_names(texts: Sequence[str]) -> frozenset[str]:
-    """Return the names of variables that are in texts of `--extra-vars` themselves, as Ansible reads these; not those in files."""
-    typed = [text for text in map(str, texts) if text and not text.startswith("@")]
-    return frozenset(str(name) for text in typed for name in (DataLoader().load(text) if text[0] in "[{" else parse_kv(text)))
+    return [f"{name} is not read by {run}, only by {_readers(name)}" for name in sorted({*given} - read)]
 
 
 def _readers(name: str) -> str:

@@ -23,8 +23,7 @@ _HEAD = """<!-- SPDX-License-Identifier: GPL-3.0-or-later -->
 Run a playbook of the installed collection by its name, for example `ansible-playbook bareon.allocator.plan`. Give variables with
 `--extra-vars`, in the inventory, or in a play of your own that imports the playbook. A variable that begins with `bareon_`, `disk_layout_`,
 `group_moves_` or `follow_` and that no playbook or role has is refused, with the name that you may have meant.
-One that only other playbooks read is refused if it is typed on the command line, and is a warning if a file of variables has it
-(`--extra-vars @FILE`).
+One that is given on the command line, and that only other playbooks read, is a warning.
 
 Folders and files without a leading `/` are below the folder in which you started the playbook.
 """
