@@ -136,7 +136,9 @@ class Exact:
         space = self.schema.spaces[item.space]
         groups = [group for group in self.schema.spaces if space.type is SpaceType.RAID and space.id in group.contains]
         high = self.total if space.max_size is None else space.max_size / 1024
-        size = self.column(space.min_size / 1024, min(high, self.total))
+        # A thin pool has room for its volumes.
+        given_out = sum(other.min_size for other in self.schema.spaces if other.thin_pool == space.id) / space.overcommit
+        size = self.column(max(space.min_size, given_out) / 1024, min(high, self.total))
         if groups:
             # It grows for the sake of what lies on it.
             self.arrays[item.space] = size
