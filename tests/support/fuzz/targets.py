@@ -343,6 +343,8 @@ def ledgers(folder: pathlib.Path) -> Iterator[Target]:
     act("provider", folder, check=False)({"database": database, "providers": WORLD["providers"], "custom_traits": ["CUSTOM_A"]})
     claim = {"database": database, "consumer": UUID, "allocations": {"h": {"VCPU": 1}}, "project": "p", "user": "u"}
     act("provider_allocation", folder, check=False)(claim)
+    kept = {"plan": MOVES, "state": "ledger", "state_name": "g", "at_once": 1}
+    act("group_progress", folder, check=False)(kept | {"database": database})
     there = {"database": f"sqlite:///{changed}"}
     source = {"source": {"type": "ledger", **there, "aggregates": {"g": UUID}}}
     state = {"state_file": str(folder / "state.json"), "now": "2026-01-01T00:00:00Z"}
@@ -370,6 +372,7 @@ def ledgers(folder: pathlib.Path) -> Iterator[Target]:
         "group_follow": [source | state],
         "group_maintenance": [source | {"nodes": ["h"]}],
         "group_place": [source | new],
+        "group_progress": [there | kept, there | kept | {"outcomes": [{"move": 0, "step": 0, "job": "7"}]}],
         "group_redistribute": [source],
         "group_squeeze": [source],
     }
