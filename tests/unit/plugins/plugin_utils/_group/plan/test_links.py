@@ -45,8 +45,8 @@ def done(steps):
 def carried_out(tmp_path):
     """Return what carries rounds of a plan out, each with its seconds, and returns the journal."""
 
-    def carry_out(*rounds, plan=PLAN):
-        journal = follow({"plan": plan, "directory": str(tmp_path)}, write=True)["journal"]
+    def carry_out(*rounds, plan=None):
+        journal = follow({"plan": plan or PLAN, "directory": str(tmp_path)}, write=True)["journal"]
         for steps, seconds in rounds:
             follow({"journal": journal, "outcomes": done(steps), "round": {"steps": done(steps), "seconds": seconds}}, write=True)
         return tmp_path / journal
