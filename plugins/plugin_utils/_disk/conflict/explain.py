@@ -159,7 +159,7 @@ def _without_disks(problem: Problem) -> _Conflict | None:
     if not said:
         return None
     uses = [f"let {item['name'].split(':', 1)[1]} use disks that this machine has" for item in said]
-    return _Conflict("; ".join(item["says"] for item in said), "", None, said, [Remedy(says) for says in uses])
+    return _Conflict("; ".join(item["says"] for item in said), "", None, said, [Remedy(listed(uses))])
 
 
 def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str, str]]:

@@ -25,6 +25,8 @@ _MOST_PLANNED = 60
 """The number of choices of disks for which a plan is made at most."""
 _MOST_CHOICES = 5000
 _NOTICED = 1.001
+_A_LITTLE = 1e-9
+"""What preferences may win is no part of a level."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class _OnBestDisks:
         self._spread, self._parts, self._reserve = spread, parts, reserve
         self._members = {own: frozenset().union(*(parts[name] for name in names)) for own, names in spread.groups.items()}
         self._bounds = Bounds(spread, self._members, reserve)
+        self._prefers = any(space.preferred_disks for space in spread.schema.spaces)
         kept = find_kept(spread.hardware, spread.schema).pieces
         everywhere = frozenset(range(len(spread.hardware.disks)))
         # Where what is kept lies, and on disks that no space wants that may not be there.
@@ -141,6 +144,8 @@ class _OnBestDisks:
             part = 1.0
             if best is not None and len(choices) > _MOST_PLANNED:
                 part = _gain(levels, best[1]) and _gain(self._possible_alone(taken) or levels, best[1])
+                # A choice may also be better by what lies on preferred disks, of which the levels say nothing.
+                part = max(part, _A_LITTLE) if self._prefers else part
             if planned == _MOST_PLANNED:
                 open_part = max(open_part, part)
             elif part > 0:
