@@ -17,6 +17,8 @@ import time
 import typing as t
 
 import pytest
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.host import LocalHost
+from ansible_collections.bareon.allocator.plugins.module_utils._facts.reader import read_contents, read_devices
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import (
     COLLECTIONS,
     COMMAND,
@@ -191,3 +193,16 @@ def test_an_entry_that_is_added_while_a_run_waits_protects(loops, host_list, mod
 def has_open(process: int, path: str) -> bool:
     folder = pathlib.Path(f"/proc/{process}/fd")
     return any(os.path.realpath(link) == path for link in folder.iterdir() if link.is_symlink())
+
+
+def test_devices_of_a_btrfs_have_names_of_their_own_and_a_copy_has_the_name_of_its_original(loops):
+    nodes = [new_disk(loops, 256) for _disk in range(3)]
+    subprocess.run(["mkfs.btrfs", "--quiet", "--data", "raid1", *nodes[:2]], check=True)
+    subprocess.run(["dd", f"if={nodes[0]}", f"of={nodes[2]}", "bs=1M", "conv=fsync"], capture_output=True, check=True)
+    notes: list[str] = []
+    host = LocalHost()
+    tree = read_contents(host, read_devices(host, notes), [os.path.basename(node) for node in nodes], notes)
+    members = [tree.devices[os.path.basename(node)].member for node in nodes]
+    said = [subprocess.run(["blkid", "-p", "-o", "value", "-s", "UUID_SUB", node], capture_output=True, text=True).stdout for node in nodes]
+    assert members == [text.strip() for text in said]
+    assert members[0] == members[2] != members[1]

@@ -14,6 +14,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from .._storage import btrfs, zfs
 from . import lsblk, signatures, sysfs, udev
 from .blank import begun_table, find_remains
 from .host import Host, Outcome
@@ -26,6 +27,12 @@ Notes = list[str]
 
 _PARTS_OF_GPT = frozenset({"gpt", "PMBR"})
 _PROTECTIVE = "0xee"
+_MEMBERS: Mapping[str, tuple[t.Optional[int], int, t.Callable[[bytes], t.Optional[str]]]] = {
+    MEMBER: (None, SUPERBLOCK_BYTES, member_uuid),
+    btrfs.BTRFS: (btrfs.SUPERBLOCK, btrfs.SUPERBLOCK_BYTES, btrfs.member_uuid),
+    zfs.MEMBER: (zfs.LABEL, zfs.LABEL_BYTES, zfs.member_guid),
+}
+"""By type of signature where it says which of its members a device is: offset (None: that of the signature), length, reader."""
 
 
 def read_devices(host: Host, notes: Notes) -> Tree:
@@ -51,14 +58,16 @@ def read_contents(host: Host, tree: Tree, disks: Iterable[str], notes: Notes) ->
 
 
 def _read_members(host: Host, tree: Tree) -> Tree:
-    """Return the tree with what md calls the members of its arrays; superblocks of the version 0.90 have no name for one."""
+    """Return the tree with what md, Btrfs and ZFS call their members; superblocks of md of the version 0.90 have no name for one."""
     found = []
     for device in tree.devices.values():
-        offsets = [offset for signature in device.signatures if signature.type == MEMBER for offset in signature.offsets[:1]]
-        if device.dev is None or not offsets:
+        signature = next((signature for signature in device.signatures if signature.type in _MEMBERS), None)
+        if device.dev is None or signature is None or device.row.get("suspended"):
             continue
+        place, size, read = _MEMBERS[signature.type]
+        offset = next(iter(signature.offsets), None) if place is None else place
         try:
-            uuid = member_uuid(host.read_bytes(device.dev, offsets[0], SUPERBLOCK_BYTES))
+            uuid = read(host.read_bytes(device.dev, offset, size)) if offset is not None else None
         except OSError:
             continue
         found += [replace(device, member=uuid)] if uuid is not None else []

@@ -55,7 +55,7 @@ class Device:
     `openers` are processes that have it open, `uses` what else uses it that no mount point here and no holder shows.
     `remains` is what shows a disk without any signature not to be blank.
     `begun` is the GUID of a table of which only a part was written (empty: it has none yet), where there is nothing else.
-    `member` is what md calls the device itself, as a member of an array: two with one name are copies.
+    `member` is what md, Btrfs or ZFS calls the device itself, as a member of a whole: two with one name are copies.
     """
 
     name: str

@@ -25,8 +25,8 @@ _MOST_NAMED = 5
 class Twin:
     """An identity on the device `name` that the device `other`, on another disk, has too.
 
-    `kind` is disk (its WWN or serial number), table, partition, member (of an md array), or the type of what is on the device; `identity`
-    is the UUID or the like.
+    `kind` is disk (its WWN or serial number), table, partition, member (of an array, a Btrfs or a ZFS pool), or the type of what is on the
+    device; `identity` is the UUID or the like.
     """
 
     kind: str
@@ -72,7 +72,7 @@ def twin_notes(tree: Tree, disks: Iterable[Disk], names: Collection[str]) -> Ite
 
 
 def _kind(twin: Twin) -> str:
-    return {"disk": "WWN or serial number", "table": "GUID of the table", "partition": "PARTUUID", "member": "UUID of a member of md"}.get(
+    return {"disk": "WWN or serial number", "table": "GUID of the table", "partition": "PARTUUID", "member": "UUID of a member"}.get(
         twin.kind, twin.kind
     )
 

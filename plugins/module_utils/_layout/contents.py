@@ -150,11 +150,11 @@ def _survives(present: Present, stack: Stack) -> bool:
     """Return whether a filesystem on several devices is on some of them, and the others are new: it may be all that a failed disk left.
 
     A permission to wipe is often for all disks and for good. An array takes the new member; a new file system would destroy the copy.
-    Where all its present devices are here, nothing has failed: the plan is another one.
+    Where all its present devices are here, nothing has failed: the plan is another one. A copy of one of them is none of the others.
     """
-    if stack.array is not None or all(match.status is Status.KEPT for match in stack.matches):
-        return False
     kept = [match.device for match in stack.matches if match.status is Status.KEPT and match.device is not None]
+    if stack.array is not None or len({device.member or device.name for device in kept}) == len(stack.matches):
+        return False
     left = [device for device in kept if device.filesystem is not None and device.filesystem.type in (BTRFS, zfs.MEMBER)]
     if stack.part is not None:
         return any(device.filesystem is not None and device.filesystem.type == zfs.MEMBER for device in left)
@@ -175,13 +175,16 @@ def _is_of_several(device: t.Optional[Device], wanted: int) -> bool:
 
 
 def _lacks_devices(present: Present, device: Device, wanted: int) -> bool:
-    """Return whether fewer devices of a filesystem are here than are wanted; logs of a ZFS pool, and the like, have none of its data."""
+    """Return whether fewer devices of a filesystem are here than are wanted; logs of a ZFS pool, and the like, have none of its data.
+
+    Copies of a device count as one.
+    """
     pool, found = present.zpool_on(device), t.cast(Filesystem, device.filesystem)
     if pool is not None and pool.health not in zfs.WHOLE:
         return True
     others = (other for other in present.tree.devices.values() if pool is None or pool.part_of(other) is None)
-    there = [other.filesystem for other in others if other.filesystem is not None]
-    return sum((other.type, other.uuid) == (found.type, found.uuid) for other in there) < wanted
+    there = [(other.member or other.name, other.filesystem) for other in others if other.filesystem is not None]
+    return len({name for name, other in there if (other.type, other.uuid) == (found.type, found.uuid)}) < wanted
 
 
 def _of_closed_pool(layout: Layout, present: Present, stack: Stack) -> t.Optional[Device]:
@@ -279,6 +282,9 @@ def _several_devices(stack: Stack) -> Found:
             problem=f"{nodes} should carry one filesystem, but not all of them do; devices of an existing one are not added, replaced or "
             f"removed here ({_by_hand(devices)}), and {_OVER_REMAINS}"
         )
+    if len({device.member or device.name for device in devices if device is not None}) < len(devices):
+        nodes = ", ".join(match.node for match in stack.matches)
+        return Found(problem=f"{nodes} should carry one filesystem, but some of them are copies of one of its devices; attach the others")
     return Found(devices[0])
 
 

@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import re
+import struct
 import typing as t
+import uuid
 from collections.abc import Iterable, Mapping
 
 from .options.words import TAKE_AWAY
 from .raid import RaidLevel
+from .units import KIB
 
 BTRFS = "btrfs"
 TOP_LEVEL = "subvolid=5"
@@ -19,6 +22,11 @@ TOP_LEVEL = "subvolid=5"
 LEVELS: Mapping[RaidLevel, int] = {RaidLevel.RAID0: 2, RaidLevel.RAID1: 2, RaidLevel.RAID10: 4}
 """How Btrfs keeps data on several devices, and the fewest devices of each; its raid5 and raid6 lose data when the power goes."""
 _COPIES = 2
+
+SUPERBLOCK, SUPERBLOCK_BYTES = 64 * KIB, 512
+"""Where the first superblock of a device is, and how many bytes are read there."""
+_MEMBER_UUID = struct.Struct("<64x8s195x16s")
+"""The magic number, and the UUID in `dev_item` (struct btrfs_super_block, include/uapi/linux/btrfs_tree.h of the kernel)."""
 
 NAME_WANTED = "a path of letters, digits and @ _ + . - below the top of the file system, such as @home or @/.snapshots"
 NAME_PATTERN = r"/?[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]*(/[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]*)*"
@@ -39,6 +47,14 @@ SELECTING = frozenset({"subvol", "subvolid"})
 _SUBVOLUME = re.compile(r"^ID ([0-9]+) gen [0-9]+ top level [0-9]+ path (.+)$", re.MULTILINE)
 _QUOTA_GROUP = re.compile(r"^0/([0-9]+)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,20}|none)\b", re.MULTILINE)
 """A subvolume's own group: what it refers to, what it refers to alone, and the most that it may refer to."""
+
+
+def member_uuid(superblock: bytes) -> t.Optional[str]:
+    """Return the UUID of a device of a Btrfs, from the beginning of its superblock; None where that is none."""
+    if len(superblock) < _MEMBER_UUID.size:
+        return None
+    magic, name = _MEMBER_UUID.unpack_from(superblock)
+    return str(uuid.UUID(bytes=name)) if magic == b"_BHRfS_M" else None
 
 
 def data_legs(level: RaidLevel, legs: int) -> int:

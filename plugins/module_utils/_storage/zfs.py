@@ -20,6 +20,10 @@ from .units import KIB, MIB
 
 MEMBER = "zfs_member"
 """What libblkid calls a device of a pool; its UUID is the guid of the pool, its label the name."""
+LABEL, LABEL_BYTES = 16 * KIB, 8 * KIB
+"""Where the first label of a device has its names and values, and how many bytes are read there."""
+_GUID = re.compile(rb"\0\0\0\x04guid\0\0\0\x08\0\0\0\x01(.{8})", re.DOTALL)
+"""The pair of that name in XDR: length and text of the name, type uint64, one value. That of the device comes before those of its vdev."""
 PARTITION_TYPE = "6a898cc3-1dd2-11b2-99a6-080020736631"
 """The type of partitions that `zpool create` makes on a whole disk."""
 ASHIFT = 12
@@ -29,6 +33,12 @@ WHOLE = ("ONLINE",)
 """What a pool is said to be that lacks nothing."""
 LEAST_LEG = 64
 """MiB below which ZFS takes no device."""
+
+
+def member_guid(label: bytes) -> t.Optional[str]:
+    """Return the guid of a device of a pool, from the beginning of the names and values in its label; None where there is none."""
+    found = _GUID.search(label)
+    return str(int.from_bytes(found[1], "big")) if found is not None else None
 
 
 class Vdev(str, enum.Enum):

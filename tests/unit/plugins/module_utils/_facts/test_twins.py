@@ -70,7 +70,7 @@ def test_a_copy_of_a_member_of_md_is_a_twin_and_another_member_is_none(whole):
     assert kinds(found, "sda") == [("member", "sdc" if whole else "sdc1")]
     assert "sdb" not in found
     (said,) = twin_notes(tree, disks, ["sda"])
-    assert "UUID of a member of md one" in said
+    assert "UUID of a member one" in said
 
 
 @pytest.mark.parametrize("kind", ["LVM2_member", "crypto_LUKS", "swap", "xfs"])

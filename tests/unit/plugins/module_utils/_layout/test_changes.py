@@ -209,6 +209,36 @@ def test_each_device_of_a_btrfs_that_grows_has_what_kernels_want():
     assert plan(host, maker.schema).steps[-1] == GrowFilesystem("/dev/sda1", "btrfs", None, several=True)
 
 
+def with_members(present, names):
+    """The state with what Btrfs calls its devices; those with one name are copies."""
+    changed = [dataclasses.replace(present.tree.devices[device], member=name) for device, name in names.items()]
+    return dataclasses.replace(present, tree=present.tree.with_devices(changed))
+
+
+@pytest.mark.parametrize("copied_to", ["sdb", "sdc"])
+def test_a_copy_of_one_device_of_a_btrfs_does_not_stand_for_one_that_failed(copied_to):
+    """sdb has failed, and was exchanged; the copy is in its place, or on another disk."""
+    maker = maker_on("sda", "sdb")
+    maker.spread(("sda", "sdb"), 300, "data")
+    host = installed(maker)
+    if copied_to == "sdc":
+        host.media.wipe_table("sdb")
+        host.media.wipe(host.by_node("/dev/sdb1"))
+        host.media.write_table("sdc", new_uuid(), host.media.table("sda")[2])
+        host.start_all()
+        host.media.copy(host.by_node("/dev/sda1"), host.by_node("/dev/sdc1"))
+    maker.schema["parteds"][0]["partitions"][0]["end"] -= 20
+    layout, disks = parse_static_schema(maker.schema), [f"{BY_ID}{disk}" for disk in ("sda", "sdb")]
+    present = with_members(host.present(), {"sda1": "one", f"{copied_to}1": "one"})
+    found = plan_steps(layout, present, disks)
+    assert found.steps == ()
+    assert "may be all that a failed disk left" in "\n".join(found.refusals)
+    # Devices of their own are all that there is: then the plan is another one.
+    found = plan_steps(layout, with_members(host.present(), {"sda1": "one", f"{copied_to}1": "two"}), disks)
+    assert "failed disk" not in "\n".join(found.refusals)
+    assert bool(found.steps) == (copied_to == "sdb")
+
+
 def test_a_group_whose_physical_volumes_are_unfinished_is_written_to_all_of_them():
     maker, host = maker_on("sda"), new_host()
     maker.fill(maker.partition("sda", 200, "os"), 200, "pv", "os", "ext4")

@@ -141,3 +141,14 @@ def test_what_a_pool_lies_on_is_read_from_its_status() -> None:
     assert zfs.read_status("no pools available", "tank") == ()
     kinds = [zfs.vdev_kind(name) for name in ("mirror-0", "raidz2-11", "/dev/sda1", "draid1:4d:6c:0s-0", "special mirror-2")]
     assert kinds == [zfs.Vdev.MIRROR, zfs.Vdev.RAIDZ2, zfs.Vdev.STRIPE, None, None]
+
+
+def test_a_device_of_a_pool_is_named_by_the_guid_of_its_label() -> None:
+    """Names and values in XDR, after the label that `zpool create` writes; the vdevs that follow have guids as well."""
+    number = bytes.fromhex("00000008 00000001")
+    pair = b"\0\0\0\x24\0\0\0\x20"
+    label = pair + b"\0\0\0\x09pool_guid\0\0\0" + number + (7).to_bytes(8, "big")
+    label += pair + b"\0\0\0\x08top_guid" + number + (8).to_bytes(8, "big")
+    assert zfs.member_guid(label) is None
+    own = label + pair + b"\0\0\0\x04guid" + number + (11262577139157714474).to_bytes(8, "big")
+    assert zfs.member_guid(own + pair + b"\0\0\0\x04guid" + number + (9).to_bytes(8, "big")) == "11262577139157714474"
