@@ -44,7 +44,6 @@ from .partitions import (
     is_emptied,
     is_first_copy_whole,
     is_given_up,
-    is_ours,
     lose,
     mark_for_loss,
     match_disk,
@@ -260,19 +259,25 @@ def _own_work(draft: _Draft) -> frozenset[str]:
 def _own_groups(draft: _Draft) -> frozenset[str]:
     """Return the names of what may be destroyed although it lacks a part: physical volumes of the layout's own groups that are there.
 
-    Where a run is to be completed it may be anything: what it lacks may be on a disk that this run has emptied.
+    Where a run is to be completed it may be anything: what it lacks may be on a disk that this run has emptied. What somebody has put on an
+    unfinished partition came after that.
     """
     if any(_is_resumed(table.disk, draft) for table in draft.tables):
-        return frozenset(draft.present.tree.devices)
+        used = [match.device for stack in draft.stacks for match in stack.matches if match.stranger and match.device is not None]
+        return frozenset(draft.present.tree.devices) - _with_all_on(draft, used)
     names, below = {group.name for group in draft.layout.groups}, _kept(draft)
     return frozenset(str(volume.device) for volume in draft.present.physical if volume.group in names and volume.device in below)
 
 
 def _is_resumed(disk: FoundDisk, draft: _Draft) -> bool:
-    """Return whether an earlier run on a disk may have been cut off: the table is ours, and some partition is missing or unfinished."""
+    """Return whether an earlier run on a disk may have been cut off: something is marked as unfinished, to be made again or removed.
+
+    A table is written with all marks at once, so a partition that is missing was never begun.
+    """
     here = [match for stack in draft.stacks for match in stack.matches if match.disk is disk]
-    lacks = is_ours(disk, here, draft.present.tree) and any(match.status is not Status.KEPT for match in here)
-    return lacks or is_begun(disk) or is_emptied(disk)
+    marked = any(match.unfinished or match.condemned for match in here)
+    marked = marked or any(is_given_up(disk, part) for part in partitions_of(disk, draft.present.tree))
+    return marked or is_begun(disk) or is_emptied(disk)
 
 
 @dataclass(frozen=True)

@@ -346,3 +346,28 @@ def test_a_volume_of_another_group_with_the_same_names_hides_no_use_of_ours():
     for logical in (present.logical, (*present.logical, twin), (twin, *present.logical)):
         traces, _sealed = read_traces(Full(), dataclasses.replace(present, logical=logical), layout)
         assert host.by_node("/dev/mapper/vg0-second").name in traces
+
+
+def test_another_group_on_an_unfinished_partition_of_which_a_part_is_not_attached_stays_though_wipe_names_the_disk():
+    """Somebody uses sda2, which a failed run left, and another disk, which is gone for now; no run has emptied that."""
+    host = failed_at(two(), "make ext4 on /dev/sda1")
+    old_group(host, [host.blocks()["sda2"], host.blocks()["sdb"]], "theirs")
+    there = host.blocks()["sdb"]
+    assert "the volume group theirs is also on /dev/sdb" in refusal(host, two().schema, ["sda"])
+    host.media.wipe(there)
+    assert "belongs to the volume group theirs, of which one other is not attached" in refusal(host, two().schema, ["sda"])
+
+
+def test_a_new_partition_is_no_sign_of_a_run_that_was_cut_off():
+    """A group on another disk lacks a part, which no run has emptied: a partition is only added on the disk with the layout."""
+    earlier = maker_on("sda", "sdb")
+    earlier.fill(earlier.partition("sda", 100, "one"), 100, "fs", "one", "ext4")
+    host = new_host()
+    only = maker_on("sda")
+    only.fill(only.partition("sda", 100, "one"), 100, "fs", "one", "ext4")
+    complete(host, parse_static_schema(only.schema), [])
+    old_group(host, [host.blocks()["sdb"], host.blocks()["sdc"]], "theirs")
+    host.media.wipe(host.blocks()["sdc"])
+    for disk in ("sda", "sdb"):
+        earlier.fill(earlier.partition(disk, 100, f"new-{disk}"), 100, "fs", f"new-{disk}", "ext4")
+    assert "belongs to the volume group theirs, of which one other is not attached" in refusal(host, earlier.schema, ["sdb"])
