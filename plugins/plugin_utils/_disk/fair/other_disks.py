@@ -15,15 +15,23 @@ from dataclasses import dataclass, replace
 
 from ....module_utils._data.errors import NoSolution
 from ....module_utils._data.words import listed
+from ..conflict.contradiction import obvious_conflict
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
+from ..place.search import has_no_choice
+from ..problem.formulate import formulate
 from ..problem.kept import find_kept
+from ..problem.model import Problem
 from .levels import Plan, is_better, is_worth_its_price
 from .solve import allocate_fair, best_levels
 from .taken_disks import Bounds, Levels, Spread, Taken, on_drives_of
 
-_MOST_PLANNED = 60
-"""The number of choices of disks for which a plan is made at most."""
 _MOST_CHOICES = 5000
+"""The number of choices of disks that are looked at."""
+_FEW_CHOICES = 60
+"""Up to this number all are planned; of more, those that may be better than the best so far."""
+_MOST_WORK = 2400
+"""What plans for choices of disks may cost: each its number of areas times demands, for each demand that grows and has a choice."""
+_LEAST_WORK = 40
 _NOTICED = 1.001
 _A_LITTLE = 1e-9
 """What preferences may win is no part of a level."""
@@ -69,7 +77,7 @@ def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> 
         first = first or settled
         try:
             allocate_fair(hardware, settled, reserve=reserve)
-            return Settled(settled)
+            return Settled(settled, Gap(frozenset(parts) | spread.spaces, 1.0) if parts else None)
         except NoSolution:
             # Where the others lie on disks that the space needs, they may do with smaller ones.
             continue
@@ -91,26 +99,30 @@ class _OnBestDisks:
         self._bounds = Bounds(spread, self._members, reserve)
         self._prefers = any(space.preferred_disks for space in spread.schema.spaces)
         kept = find_kept(spread.hardware, spread.schema).pieces
-        everywhere = frozenset(range(len(spread.hardware.disks)))
+        self._everywhere = frozenset().union(*(_parts(spread.schema, name) for name in spread.spaces))
+        every_disk = frozenset(range(len(spread.hardware.disks)))
         # Where what is kept lies, and on disks that no space wants that may not be there.
         self._free = {
-            own: everywhere - on_drives_of(spread.hardware, spread.wanted(own))
+            own: every_disk - on_drives_of(spread.hardware, spread.wanted(own))
             | {piece.disk for piece in kept if spread.schema.spaces[piece.space].id in self._members[own]}
             for own in self._members
         }
 
     def find(self) -> Settled | None:
         """Return the schema with the best choice of disks; None where none is known to have a plan."""
+        spaces = frozenset(self._parts) | self._spread.spaces
+        # Where a limit ends the search among fewer disks before it has a plan, those may have been enough.
+        part = 0.0
         for count in range(len(self._spread.wanted(self._spread.spaces)) + 1):
             choices = [(taken, self._possible(taken)) for taken in itertools.islice(self._spread.choices(count), _MOST_CHOICES)]
             possible = [(taken, levels) for taken, levels in choices if levels is not None]
-            if len(possible) > _MOST_PLANNED:
+            if len(possible) > _FEW_CHOICES:
                 possible.sort(key=lambda choice: choice[1], reverse=True)
             tried = self._tried(possible)
+            part = max(part, tried.open)
+            if len(choices) == _MOST_CHOICES:
+                part = max(part, _gain(self._bounds.of_any(count, self._free), tried.best[1]) if tried.best else 1.0)
             if tried.best is not None:
-                unseen = [self._bounds.of_any(count, self._free)] if len(choices) == _MOST_CHOICES else []
-                part = max([tried.open, *(_gain(levels, tried.best[1]) for levels in unseen)])
-                spaces = frozenset(self._parts) | self._spread.spaces
                 return Settled(tried.best[0], Gap(spaces, part) if part > 0 else None)
         return None
 
@@ -118,16 +130,20 @@ class _OnBestDisks:
         """Return the levels that a choice leaves at most; None where it leaves too little for minimums."""
         return self._bounds.of({own: disks | self._free[own] for own, disks in taken.items()}, self._lost(taken))
 
-    def _possible_alone(self, taken: Taken) -> Levels | None:
-        """Return the levels that a choice leaves at most where the others have a plan of their own; None where none is found."""
-        apart = {name: own for own, names in self._members.items() for name in names}
+    def _alone(self, taken: Taken) -> Problem:
+        """Return the problem of a choice without what is everywhere."""
+        apart = {name: taken[own] | self._free[own] for own, names in self._members.items() for name in names}
         spaces = [
-            replace(space, allowed=space.allowed & (taken[own] | self._free[own]))
+            replace(space, allowed=space.allowed & apart[space.id]) if space.id in apart else space
             for space in self._spread.schema.spaces
-            if (own := apart.get(space.id)) is not None
+            if space.id not in self._everywhere
         ]
-        plan = best_levels(self._spread.hardware, _alone(self._spread.schema, spaces), self._reserve)
-        return None if plan is None else self._bounds.with_all_else(plan.levels[-1], self._lost(taken))
+        return formulate(self._spread.hardware, _alone(self._spread.schema, spaces), self._reserve)
+
+    def _possible_alone(self, alone: Problem, taken: Taken) -> Levels | None:
+        """Return the levels that a choice leaves at most where all but what is everywhere has a plan; None where none is found."""
+        plan = best_levels(alone)
+        return None if plan is None else self._bounds.with_what_is_everywhere(plan.levels[-1], self._lost(taken))
 
     def _lost(self, taken: Taken) -> Mapping[str, frozenset[int]]:
         """Return the disks that each space on every disk loses."""
@@ -139,24 +155,30 @@ class _OnBestDisks:
     def _tried(self, choices: Sequence[tuple[Taken, Levels]]) -> _Tried:
         """Return the best of some choices. Where these are many, only those that may be better than the best so far have a plan made."""
         best: tuple[Schema, Plan] | None = None
-        planned, open_part = 0, 0.0
+        many, left, open_part = len(choices) > _FEW_CHOICES, _MOST_WORK, 0.0
         for taken, levels in choices:
-            part = 1.0
-            if best is not None and len(choices) > _MOST_PLANNED:
-                part = _gain(levels, best[1]) and _gain(self._possible_alone(taken) or levels, best[1])
-                # A choice may also be better by what lies on preferred disks, of which the levels say nothing.
-                part = max(part, _A_LITTLE) if self._prefers else part
-            if planned == _MOST_PLANNED:
+            part = 1.0 if best is None else _gain(levels, best[1])
+            if best is not None and part and many and left > 0:
+                alone = self._alone(taken)
+                left -= _work(alone)
+                part = _gain(self._possible_alone(alone, taken) or levels, best[1])
+            # A choice may also be better by what lies on preferred disks, of which the levels say nothing.
+            part = max(part, _A_LITTLE) if self._prefers else part
+            if left <= 0:
                 open_part = max(open_part, part)
-            elif part > 0:
-                planned += 1
-                tried = self._planned(taken)
-                if tried is not None and (best is None or is_better(tried[1], best[1]) or is_worth_its_price(tried[1], best[1])):
-                    best = tried
+            elif part > 0 or not many:
+                settled = self._settled(taken)
+                problem = None if settled is None else formulate(self._spread.hardware, settled, self._reserve)
+                if settled is None or problem is None or obvious_conflict(problem):
+                    continue
+                plan = best_levels(problem)
+                left -= max(_LEAST_WORK, 0 if plan is None else _work(problem))
+                if plan is not None and (best is None or is_better(plan, best[1]) or is_worth_its_price(plan, best[1])):
+                    best = settled, plan
         return _Tried(best, open_part)
 
-    def _planned(self, taken: Taken) -> tuple[Schema, Plan] | None:
-        """Return the schema with others on some disks, and its plan; None where there is none."""
+    def _settled(self, taken: Taken) -> Schema | None:
+        """Return the schema with others on some disks; None where these leave something none."""
         spread, disks = self._spread, {own: chosen | self._free[own] for own, chosen in taken.items()}
         by_name = {name: disks[own] for own, names in spread.groups.items() for name in names}
         if not all(by_name.values()):
@@ -166,10 +188,7 @@ class _OnBestDisks:
         except NoSolution:
             return None
         apart = frozenset().union(*self._members.values())
-        if not all(space.allowed or space.id not in apart for space in settled.spaces):
-            return None
-        plan = best_levels(spread.hardware, settled, self._reserve)
-        return None if plan is None else (settled, plan)
+        return settled if all(space.allowed or space.id not in apart for space in settled.spaces) else None
 
 
 @dataclass(frozen=True)
@@ -187,6 +206,11 @@ def _alone(schema: Schema, spaces: Sequence[Space]) -> Schema:
     together = [tuple(name for name in space.together_with if name in there) for space in spaces]
     kept = [replace(space, apart_from=one, together_with=other) for space, one, other in zip(spaces, apart, together, strict=True)]
     return replace(schema, spaces=tuple(kept))
+
+
+def _work(problem: Problem) -> int:
+    choosing = [at for at, demand in enumerate(problem.demands) if demand.high != demand.low and not has_no_choice(problem, demand)]
+    return len(problem.areas) * len(problem.demands) * len(choosing)
 
 
 def _gain(possible: Levels, plan: Plan) -> float:

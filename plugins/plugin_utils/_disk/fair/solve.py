@@ -57,9 +57,8 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
     return _allocation(schema, problem, *solved)
 
 
-def best_levels(hardware: Hardware, schema: Schema, reserve: int = 0) -> Plan | None:
+def best_levels(problem: Problem) -> Plan | None:
     """Return the plan that `allocate_fair` gives, as plans are compared; None where there is none, or none was found."""
-    problem = formulate(hardware, schema, reserve)
     try:
         solved = _solve(problem)
     except Undecided:

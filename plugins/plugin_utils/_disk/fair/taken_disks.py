@@ -72,14 +72,16 @@ class Bounds:
         self._room = Counter[int]()
         for area in self._problem.areas:
             self._room[area.disk] += area.size
-        spaces = spread.schema.spaces
-        owned = [(demand, spaces[demand.space].id) for demand in self._problem.demands if demand.space is not None]
+        demands, spaces = self._problem.demands, spread.schema.spaces
+        names = {at: spaces[demand.space].id for at, demand in enumerate(demands) if demand.space is not None}
         # A volume on an array takes no more than the array does.
-        inside = {self._problem.demands[at] for pool in self._problem.pools if pool.arrays for at in pool.volumes}
-        self._apart = {own: [demand for demand, name in owned if name in names and demand not in inside] for own, names in members.items()}
-        self._everywhere = [(demand, name) for demand, name in owned if name in spread.spaces and demand.kind is Kind.SINGLE]
-        known = {id(demand) for demand in itertools.chain(*self._apart.values(), (demand for demand, _name in self._everywhere))}
-        self._rest = [_most(demand, None) for demand, _name in owned if id(demand) not in known and _counts_by_level(demand)]
+        inside = {at for pool in self._problem.pools if pool.arrays for at in pool.volumes}
+        apart = {own: [at for at, name in names.items() if name in ids and at not in inside] for own, ids in members.items()}
+        everywhere = [at for at, name in names.items() if name in spread.spaces and demands[at].kind is Kind.SINGLE]
+        rest = names.keys() - set(itertools.chain(everywhere, *apart.values()))
+        self._apart = {own: [demands[at] for at in positions] for own, positions in apart.items()}
+        self._everywhere = [(demands[at], names[at]) for at in everywhere]
+        self._rest = [_most(demands[at], self._room.total()) for at in sorted(rest) if _counts_by_level(demands[at])]
 
     def of(self, disks: Taken, lost: Mapping[str, Collection[int]]) -> Levels | None:
         """Return the levels with others on these disks, and disks lost to each space on every disk; None where minimums do not fit."""
@@ -89,11 +91,11 @@ class Bounds:
             if shared is None:
                 return None
             levels += shared
-        return self.with_all_else(levels, lost)
+        return self.with_what_is_everywhere([*levels, *self._rest], lost)
 
-    def with_all_else(self, levels: Sequence[float], lost: Mapping[str, Collection[int]]) -> Levels | None:
-        """Return levels of what is apart with those that all else has at most; None where minimums do not fit."""
-        found = [*levels, *self._rest]
+    def with_what_is_everywhere(self, levels: Sequence[float], lost: Mapping[str, Collection[int]]) -> Levels | None:
+        """Return levels of all else with those that what is everywhere has at most; None where minimums do not fit."""
+        found = list(levels)
         for demand, name in self._everywhere:
             there = {self._problem.areas[area].disk for area in demand.areas} - set(lost[name])
             if there:
@@ -147,21 +149,24 @@ def _counts_by_level(demand: Demand) -> bool:
     return demand.growth_order is GrowthOrder.NORMAL
 
 
-def _most(demand: Demand, room: int | None) -> float:
-    """Return the level of a demand that has this room (MiB) alone; None: any."""
-    units = [bound for bound in (demand.high, None if room is None else room // demand.unit) if bound is not None]
-    return min(units) * demand.unit / demand.weight if units else float("inf")
+def _most(demand: Demand, room: int) -> float:
+    """Return the level of a demand that has this room (MiB) alone."""
+    units = room // _mib(demand)
+    return (units if demand.high is None else min(units, demand.high)) * demand.unit / demand.weight
+
+
+def _mib(demand: Demand) -> int:
+    """Return what a unit of a demand takes, on all disks together."""
+    return demand.legs if demand.kind is Kind.LEGS else demand.unit
 
 
 def _shared(demands: Sequence[Demand], room: int) -> list[float] | None:
     """Return the levels of demands that share this room (MiB) as if it could be cut anywhere; None where their minimums are larger."""
-    by_unit = [demand.legs if demand.kind is Kind.LEGS else demand.unit for demand in demands]
-    least = sum(demand.low * mib for demand, mib in zip(demands, by_unit, strict=True))
-    if least > room:
+    if sum(demand.low * _mib(demand) for demand in demands) > room:
         return None
 
     def taken(level: float) -> float:
-        return sum(_units_at(demand, level) * mib for demand, mib in zip(demands, by_unit, strict=True))
+        return sum(_units_at(demand, level) * _mib(demand) for demand in demands)
 
     low, high = 0.0, max((room * demand.unit / demand.weight for demand in demands), default=0.0)
     for _halving in range(_HALVINGS):
