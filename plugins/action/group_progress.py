@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from ..plugin_utils._bridge.states import STATE_ARGUMENTS, check_state, is_in_ledger, kept_in_ledger
+from ..plugin_utils._bridge.states import JOURNAL, STATE_ARGUMENTS, check_state, is_in_ledger, kept_in_ledger
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._group.plan.journal import follow, journal_of
@@ -58,7 +58,7 @@ class ActionModule(PlanningAction):
         check_state(arguments, ["directory"])
         writes = not self._task.check_mode
         if is_in_ledger(arguments):
-            with kept_in_ledger(arguments, f"journal {journal_of(arguments, in_files=False)}", writes=writes) as kept:
+            with kept_in_ledger(arguments, f"{JOURNAL}{journal_of(arguments, in_files=False)}", writes=writes) as kept:
                 result = follow(arguments, write=writes, kept=kept)
                 kept.hold = arguments["hold"]
             return {**result, "warnings": kept.warnings}

@@ -495,7 +495,7 @@ options:
   link_rate:
     description:
       - What the link of a node takes a second in each direction, such as V(110 MiB) for 1 Gbit/s, by which the time of a plan is estimated.
-        Without it there is no estimate, unless O(link_journals) has one.
+        Without it there is no estimate, unless O(link_journals) or O(link_ledger) has one.
       - Take what your network gives to migrations. A live migration sends the memory of an instance once or more, a copy its disk. Moves
         of a stage run side by side, and those that touch a node share its link.
     type: raw
@@ -504,9 +504,24 @@ options:
       - A journal of the role P(bareon.allocator.group_moves#role), or the folder of its journals, C(group_moves_journals), on the
         controller. The rate of the links is then the median of what they took in rounds of earlier plans, in place of O(link_rate).
       - Only rounds of a minute or more count, since in shorter ones most of the time goes into beginning and awaiting the moves. As long as
-        there is none, or no journal yet, O(link_rate) holds. A file in the folder that ends in C(.json) and is no journal fails the task.
+        there is none, or no journal yet, O(link_rate) holds. A file in the folder that ends in C(.json) and is no journal is left out, and
+        named in the summary.
       - Take the journals of one cluster, as those of another say nothing about its links.
     type: path
+  link_ledger:
+    description:
+      - The journals that the role keeps in the database of a ledger, with C(group_moves_state=ledger), read as those in files by
+        O(link_journals). With both, the rounds of both count.
+    type: dict
+    suboptions:
+      state_name:
+        description: The name of the state, C(group_moves_state_name).
+        type: str
+        required: true
+      database:
+        description:
+          - The database of the ledger, as in M(bareon.allocator.provider). Default is the environment variable E(BAREON_DATABASE).
+        type: str
 """
 
     TURNS = r"""

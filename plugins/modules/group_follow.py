@@ -29,6 +29,7 @@ extends_documentation_fragment:
   - bareon.allocator.tolerant
   - bareon.allocator.cluster.turns
   - bareon.allocator.cluster.only
+  - bareon.allocator.cluster.link
   - bareon.allocator.scored
   - bareon.allocator.balancing
   - bareon.allocator.parallel
@@ -298,7 +299,9 @@ resumed:
   sample: false
   returned: success
 plan:
-  description: The moves, as RV(bareon.allocator.group_balance#module:plan). There are none if nothing has to be done.
+  description: >-
+    The moves, as RV(bareon.allocator.group_balance#module:plan). There are none if nothing has to be done. If RV(resumed), the time in
+    C(seconds) is that of what is left to do.
   type: dict
   sample: {"score_before": 269.35, "score_after": 198.5, "moves": []}
   returned: success

@@ -18,7 +18,9 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.states import JOURNAL, kept_in_ledger
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.profiles import PROFILES, load_profile
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.journal import follow
 from ansible_collections.bareon.allocator.tests.support.disk.planned import data_plan, make_plan
 from ansible_collections.bareon.allocator.tests.support.house.terminal import too_wide
 from ansible_collections.bareon.allocator.tests.support.provider.racks import filled
@@ -331,6 +333,43 @@ def test_balance_prints_groups_and_commands(tmp_path):
     text = play("balance", tmp_path, max_data="300 GiB")
     assert re.search(r"group-01 +264\.10777625 ", text)
     assert "gnt-instance replace-disks" in text
+
+
+CARRIED_OUT = {
+    "plan": {
+        "moves": [{"instance": "i", "from": ["a"], "steps": [{"kind": "migrate", "from": ["a"], "to": ["b"]}], "data": 0, "memory": 5000}],
+        "stages": [[0]],
+    },
+    "outcomes": [{"move": 0, "step": 0}],
+    "round": {"steps": [{"move": 0, "step": 0}], "seconds": 100},
+}
+"""What group_progress is told of a plan with a round of 50 MiB a second."""
+
+
+@pytest.mark.parametrize("playbook", ["balance", "evacuate", "redistribute"])
+def test_the_time_of_a_plan_is_estimated_by_journals_in_files_and_in_a_ledger(tmp_path, playbook):
+    follow(CARRIED_OUT | {"directory": str(tmp_path / "journals")}, write=True)
+    database = keep_journal(tmp_path)
+    ledger = {"state_name": "prod", "database": database}
+    text = play(playbook, tmp_path, link_rate="110 MiB", link_journals=str(tmp_path / "journals"), link_ledger=ledger)
+    assert re.search(r"50 MiB a second, seen in 2 rounds", " ".join(text.split()))
+
+
+def keep_journal(folder):
+    """Keep a journal in a new ledger, and return its database."""
+    database = f"sqlite:///{folder}/ledger.sqlite"
+    with kept_in_ledger({"state": "ledger", "state_name": "prod", "database": database}, f"{JOURNAL}{'0' * 16}", writes=True) as kept:
+        follow(CARRIED_OUT, write=True, kept=kept)
+    return database
+
+
+@pytest.mark.parametrize("state", ["file", "ledger"])
+def test_follow_estimates_by_the_journals_that_it_keeps(tmp_path, state):
+    follow(CARRIED_OUT | {"directory": str(tmp_path / "follow" / "journals")}, write=True)
+    given = {"follow_state": "ledger", "follow_state_name": "prod", "follow_database": keep_journal(tmp_path)} if state == "ledger" else {}
+    text = play("follow", tmp_path, follow_now="2026-03-02T08:00:00Z", follow_urgent_polls=1, follow_link_rate="110 MiB", **given)
+    report = json.loads((tmp_path / "follow" / "reports" / "2026-03-02T080000Z.json").read_text(encoding="utf-8"))
+    assert (report["plan"]["seconds"]["rate"], report["plan"]["seconds"]["rounds"]) == (50.0, 1), text
 
 
 def test_follow_decides_for_the_sample_and_goes_on_with_what_it_decided(tmp_path):

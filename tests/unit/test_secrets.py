@@ -55,6 +55,8 @@ ENOUGH: dict[str, Task] = {
     "group_evacuate": {"nodes": ["a"]},
     "group_maintenance": {"nodes": ["a"]},
 }
+# What an option needs besides, so that it is read at all.
+ENOUGH_BESIDE: dict[str, Task] = {"link_ledger": {"cluster": {"nodes": [{"name": "a", "total_memory": 1024, "total_cpus": 1}]}}}
 # Where a database has its password: where it belongs, and where people put it by mistake. Nobody answers at this port.
 URLS = [
     "postgresql://user:{}@127.0.0.1:1/name",
@@ -103,7 +105,8 @@ def cases_of(module: str, option: str) -> Iterator[Case]:
     if part == "database":
         # All that a ledger reads goes through one reader of URLs.
         for given in URLS[:2]:
-            yield Case(module, whole, {"type": "ledger", "database": given}, {})
+            of_state = {"state_name": "production"} if whole == "link_ledger" else {"type": "ledger"}
+            yield Case(module, whole, of_state | {"database": given}, {})
     elif option == "database":
         for given in URLS:
             yield Case(module, option, given, {})
@@ -167,7 +170,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         secrets[f"secret_{number}"] = json.loads(
             json.dumps(filled(case.given, secret_of(number))).replace("$echo", f"http://127.0.0.1:{server.server_port}")
         )
-        options = {**ENOUGH.get(case.module, {}), case.option: f"{{{{ secret_{number} }}}}"}
+        options = {**ENOUGH.get(case.module, {}), **ENOUGH_BESIDE.get(case.option, {}), case.option: f"{{{{ secret_{number} }}}}"}
         tasks.append(
             {f"bareon.allocator.{case.module}": options, "register": f"result_{number}", "ignore_errors": True, "diff": True, **case.more}
         )

@@ -12,6 +12,7 @@ import typing as t
 from ...module_utils._data.containers import read_all
 from ...module_utils._data.errors import InputError, Mistake
 from .._group.follow.lock import is_gone, owner_from_text, owner_to_text, this_run
+from .._group.plan.kept import TextAsRead
 from .._provider.ledger import states
 from .._provider.ledger.open import Ledger, open_ledger
 from .._provider.ledger.parse import OWNER
@@ -39,7 +40,7 @@ class LedgerText:
         self._wanted: str | None = None
 
     def __str__(self) -> str:
-        return f"{self._part} of the state {self._name} in {describe(parse_database(self._database))}"
+        return _title(self._part, self._name, self._database)
 
     def read(self) -> str | None:
         """Return the text as it was at the beginning."""
@@ -106,6 +107,21 @@ class LedgerText:
 
     def _refusal(self, says: str) -> InputError:
         return InputError([Mistake(self.option, says)])
+
+
+def texts_in_ledger(database: str | None, name: str, prefix: str, option: str) -> list[TextAsRead]:
+    """Return the texts of a state whose parts begin with a prefix; none where the state or the database is not there.
+
+    `option` has the name of the state. Raises InputError and Unavailable.
+    """
+    state = read_all(OWNER, name, f"{option}.state_name")
+    with open_ledger(database, dry_run=True) as ledger:
+        found = ledger.read(lambda connection: states.texts_of(connection, state, prefix))
+    return [TextAsRead(_title(part, state, database), option, content) for part, content in found]
+
+
+def _title(part: str, name: str, database: str | None) -> str:
+    return f"{part} of the state {name} in {describe(parse_database(database))}"
 
 
 def _is_gone(holder: str) -> bool:

@@ -23,6 +23,7 @@ from ...module_utils._data.errors import InputError, Mistakes, Unavailable
 from .._common.libraries import refuse_missing
 
 if t.TYPE_CHECKING:
+    from .._group.plan.kept import TextAsRead
     from .ledger_state import LedgerText
 
 STATE_ARGUMENTS: Mapping[str, t.Any] = {
@@ -32,6 +33,9 @@ STATE_ARGUMENTS: Mapping[str, t.Any] = {
     "hold": {"type": "float", "default": 0.0},
 }
 """The fragment `kept` describes them."""
+
+JOURNAL = "journal "
+"""How the parts of a state begin that are journals of moves; the digest of a plan follows."""
 
 LONGEST_HOLD = 7 * 24 * 3600
 
@@ -52,6 +56,15 @@ def check_state(arguments: Mapping[str, t.Any], files: Sequence[str]) -> None:
     if not 0 <= arguments["hold"] <= LONGEST_HOLD:
         mistakes.add("hold", f"is {arguments['hold']!r}; must be a number of seconds from 0 to {LONGEST_HOLD}")
     mistakes.check()
+
+
+def journals_in_ledger(link_ledger: Mapping[str, t.Any]) -> list[TextAsRead]:
+    """Return the journals of the state that the option link_ledger names, if any. Raises InputError and Unavailable."""
+    # Only users of a ledger need SQLAlchemy, which takes long to load.
+    from .ledger_state import texts_in_ledger
+
+    refuse_missing("ledger")
+    return texts_in_ledger(link_ledger.get("database"), link_ledger["state_name"], JOURNAL, "link_ledger")
 
 
 @contextmanager

@@ -76,7 +76,11 @@ TOLERANCE_ARGUMENTS: Mapping[str, t.Any] = {
         "required_one_of": [("nodes", "percent", "domain")],
     },
 }
-LINK_ARGUMENTS: Mapping[str, t.Any] = {"link_rate": {"type": "raw"}, "link_journals": {"type": "path"}}
+LINK_ARGUMENTS: Mapping[str, t.Any] = {
+    "link_rate": {"type": "raw"},
+    "link_journals": {"type": "path"},
+    "link_ledger": {"type": "dict", "options": {"state_name": {"type": "str", "required": True}, "database": {"type": "str"}}},
+}
 PARALLEL_ARGUMENTS: Mapping[str, t.Any] = {
     "workers": {"type": "int", "default": 0},
     "scheduler": {"type": "str"},

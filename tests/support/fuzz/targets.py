@@ -276,7 +276,10 @@ def actions(folder: pathlib.Path) -> Iterator[Target]:
         "group_redistribute": [{**cluster, "groups": ["a", "b"], "tolerance": 0.2, "max_moves": 1, "load": {"i0": {"cpu": 1}}}],
         "group_maintenance": [{**cluster, "nodes": ["a0"], "node_tags": ["rack:"], "max_nodes": 1}],
         "group_squeeze": [{**cluster, "target_resources": 2.0, "minimal_resources": 1.0}],
-        "group_follow": [follow | {"groups": ["a"], "resources": ["memory"], "threshold": 1.0, "confirm": 1, "max_moves": 1}],
+        "group_follow": [
+            follow | {"groups": ["a"], "resources": ["memory"], "threshold": 1.0, "confirm": 1, "max_moves": 1},
+            follow | {"link_rate": 110, "link_ledger": {"state_name": "production", "database": database}},
+        ],
         "group_progress": [progress],
         "controller_file": [{"dest": str(folder / "page.html"), "content": "text", "public": True}],
         "provider": [{"world": WORLD, "name": "x", "inventories": {"VCPU": 1}}, {"database": database, "providers": WORLD["providers"]}],
@@ -685,8 +688,8 @@ def sources(folder: pathlib.Path) -> Iterator[Target]:
     record["pending"] = {"made": "2026-01-01T00:00:00Z", "purpose": "balance", "groups": ["a"], "plan": MOVES}
     journal = {"plan": MOVES, "done": [0], "jobs": {"0": "7"}, "failures": {"0": "no"}, "rounds": [ROUND]}
     kept: list[tuple[str, str, Callable[[pathlib.Path], t.Any]]] = [
-        ("journal", json.dumps(journal), read_journal),
-        ("rates in a journal", json.dumps(journal), measured_rates),
+        ("journal", json.dumps(journal), lambda file: read_journal(KeptFile(file, "journal"))),
+        ("rates in a journal", json.dumps(journal), lambda file: measured_rates(KeptFile(file, "link_journals"))),
         ("record of group_follow", json.dumps(record), lambda file: read_record(KeptFile(file, "state_file"))),
         ("profile", (PROFILES / "general.yml").read_text(encoding="utf-8"), lambda file: Planner(read_profile(file)["schema"])),
     ]

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta, timezone
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.parallel import Solved
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common.plain import plain
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.follow.record import record_from_plain, record_to_plain
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.links import with_links
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.inline import parse_inline
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.follow import run_follow
@@ -77,7 +78,8 @@ class Follower:
             self.searched += tasks
             return solve(job, tasks, resources)
 
-        followed = run_follow(Loaded(parse_inline(self.told), {}), {**self.arguments, **arguments}, record, self.now, noted)
+        loaded = Loaded(with_links(parse_inline(self.told), arguments.get("link_rate"), ()), {})
+        followed = run_follow(loaded, {**self.arguments, **arguments}, record, self.now, noted)
         before, self.text = self.text, json.dumps(record_to_plain(followed.record))
         json.dumps(plain(followed.answer))
         return followed.answer | {"changed": followed.record != record, "text": before}

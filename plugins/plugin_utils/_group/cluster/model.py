@@ -414,6 +414,8 @@ class Cluster:
     """The MiB that a link of a node takes a second in either direction; None where nothing is to be estimated."""
     link_rounds: int = 0
     """The number of rounds of earlier plans that the rate was measured in; 0 where it was given."""
+    link_notes: tuple[str, ...] = ()
+    """A sentence on each journal of an earlier plan that cannot be read."""
     more_cpus_than_node: bool = False
     """Whether an instance may have more virtual CPUs than its node has CPUs, as htools let it."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ....module_utils._data.errors import InputError, Mistake, Mistakes
 from ....module_utils._data.kinds import is_whole, refuse_less, shown
-from .kept import Kept, KeptFile
+from .kept import Kept, KeptFile, ReadableText
 from .progress import JOB, Outcome, Progress, schedule
 from .read import read_plan, read_round, read_storages, read_where
 from .steps import MovePlan, Step
@@ -80,13 +80,12 @@ def follow(arguments: Mapping[str, t.Any], *, write: bool, kept: Kept | None = N
     }
 
 
-def read_journal(path: Path, option: str = _OPTION) -> tuple[MovePlan, Progress]:
-    """Return the plan and the progress that a file holds; raise InputError when it cannot be read, or says what no run has written."""
-    kept = KeptFile(path, option)
+def read_journal(kept: ReadableText) -> tuple[MovePlan, Progress]:
+    """Return the plan and the progress that a text holds; raise InputError when it cannot be read, or says what no run has written."""
     return _journal_from(kept.read(), kept)
 
 
-def _journal_from(text: str | None, kept: Kept) -> tuple[MovePlan, Progress]:
+def _journal_from(text: str | None, kept: ReadableText) -> tuple[MovePlan, Progress]:
     if text is None:
         raise InputError([Mistake(kept.option, f"cannot read {kept}: it is not there")])
     try:

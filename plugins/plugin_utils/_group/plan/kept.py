@@ -14,8 +14,8 @@ from ....module_utils._data.errors import InputError, Mistake
 from ..._common.files import replace_file
 
 
-class Kept(t.Protocol):
-    """Where a text is kept; as text it is what messages call it."""
+class ReadableText(t.Protocol):
+    """A text that an earlier run has kept; its str() names it in messages."""
 
     @property
     def option(self) -> str:
@@ -24,8 +24,28 @@ class Kept(t.Protocol):
     def read(self) -> str | None:
         """Return the text; None where nothing is kept yet. Raises InputError."""
 
+
+class Kept(ReadableText, t.Protocol):
+    """Where a text is kept."""
+
     def write(self, content: str) -> None:
         """Keep a text in place of the one before, which stays until the new one is complete. Raises InputError."""
+
+
+@dataclass(frozen=True)
+class TextAsRead:
+    """A text that was read together with others."""
+
+    title: str
+    option: str
+    content: str
+
+    def __str__(self) -> str:
+        return self.title
+
+    def read(self) -> str:
+        """Return the text."""
+        return self.content
 
 
 @dataclass(frozen=True)

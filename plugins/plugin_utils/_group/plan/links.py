@@ -9,54 +9,59 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import typing as t
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._data.kinds import Size
 from ..cluster.model import Cluster
 from .journal import moves_to_plain, read_journal
+from .kept import KeptFile, ReadableText
 from .times import busiest_link
 
 LONG_ROUND = 60.0
 """The seconds of a round that says something of links; in shorter ones most of the time is what begins and awaits the moves."""
 
 
-def with_links(cluster: Cluster, arguments: Mapping[str, t.Any], resolve: Callable[[str], str]) -> Cluster:
-    """Return a cluster with the rate of links in `link_journals`, else with `link_rate`; `resolve` makes a path absolute.
+def with_links(cluster: Cluster, link_rate: t.Any, journals: Iterable[ReadableText]) -> Cluster:
+    """Return a cluster with the rate that its links had in rounds of `journals`, else with `link_rate`, a size as text or in MiB a second.
 
-    Raises InputError.
+    A journal that cannot be read gives no rate but a note. Raises InputError for what is no rate.
     """
-    rate, journals = _given_rate(arguments.get("link_rate")), arguments.get("link_journals")
-    measured = measured_rates(Path(resolve(str(journals)))) if journals is not None else []
-    if measured:
-        # Of an even number the lower one of the two in the middle: an estimate is rather too long.
-        return dataclasses.replace(cluster, link_rate=statistics.median_low(measured), link_rounds=len(measured))
-    return dataclasses.replace(cluster, link_rate=rate)
+    rate = _given_rate(link_rate)
+    measured, notes = list[float](), list[str]()
+    for journal in journals:
+        try:
+            measured += measured_rates(journal)
+        except InputError as error:
+            notes += [f"the time of plans is estimated without a journal: {mistake.says}" for mistake in error.mistakes]
+    # Of an even number the lower one of the two in the middle: an estimate is rather too long.
+    found = {"link_rate": statistics.median_low(measured), "link_rounds": len(measured)} if measured else {"link_rate": rate}
+    return dataclasses.replace(cluster, link_notes=tuple(notes), **found)
 
 
-def measured_rates(path: Path) -> list[float]:
-    """Return the MiB a second of the busiest link in each long round of a journal, or of all in a folder; none where nothing is there yet.
-
-    Raises InputError for a file that is no journal.
-    """
+def journals_in(path: Path) -> list[KeptFile]:
+    """Return a journal, or all in a folder; none where nothing is there yet. Raises InputError."""
     try:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.exists() else []
     except (OSError, ValueError) as error:
         raise InputError([Mistake("link_journals", f"cannot read {path}: {error}")]) from None
-    return [rate for file in files for rate in _rates_of(file)]
+    return [KeptFile(file, "link_journals") for file in files]
 
 
-def _rates_of(file: Path) -> Iterator[float]:
-    plan, progress = read_journal(file, "link_journals")
+def measured_rates(journal: ReadableText) -> list[float]:
+    """Return the MiB a second of the busiest link in each long round of a journal. Raises InputError for what is no journal."""
+    plan, progress = read_journal(journal)
     moves = moves_to_plain(plan)
+    rates = []
     for taken in progress.rounds:
         steps = [(moves[move], step) for move, step in taken.steps]
         # A disk that goes to another storage may stay on its node, so that it says nothing of links.
         if taken.seconds >= LONG_ROUND and not any("disk" in move["steps"][step] for move, step in steps):
             sent = busiest_link(steps)
             if sent >= 1:
-                yield sent / taken.seconds
+                rates.append(sent / taken.seconds)
+    return rates
 
 
 def _given_rate(rate: t.Any) -> float | None:

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves
 from ..cluster.commands import StepKind
 from ..cluster.loads import node_loads, touched_groups
+from ..cluster.model import Cluster
 from ..cluster.moves import Move, Place, commands, copied_data, kind_of, steps_to_plain
 from ..cluster.state import ClusterState
 from ..metrics.score import ScoreMode, Scorer
@@ -32,10 +33,14 @@ def plan_to_plain(state: ClusterState, plan: Plan, mode: ScoreMode) -> dict[str,
         "commands": [line for move in plan.moves for line in commands(state, move)],
         "nodes": node_loads(state, after, touched_groups(state, plan.moves)),
     }
-    cluster = state.facts.cluster
+    return with_seconds(state.facts.cluster, plain)
+
+
+def with_seconds(cluster: Cluster, plan: dict[str, t.Any], done: Sequence[int] = ()) -> dict[str, t.Any]:
+    """Return a plan as plain data with the time it takes where links have a rate; `done` are the steps of each move that are done."""
     if cluster.link_rate is None:
-        return plain
-    return plain | {"seconds": seconds_of(plain, cluster.link_rate) | {"rounds": cluster.link_rounds}}
+        return plan
+    return plan | {"seconds": seconds_of(plan, cluster.link_rate, done) | {"rounds": cluster.link_rounds}}
 
 
 def move_to_plain(state: ClusterState, move: Move) -> dict[str, t.Any]:

@@ -14,17 +14,21 @@ from __future__ import annotations
 
 import collections
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..cluster.commands import StepKind
 
 Plain = dict[str, t.Any]
 
 
-def seconds_of(plan: Plain, rate: float) -> Plain:
-    """Return the seconds of each stage of a plan as plain data, and of all, and the `rate` in MiB a second."""
+def seconds_of(plan: Plain, rate: float, done: Sequence[int] = ()) -> Plain:
+    """Return the seconds of each stage of a plan as plain data, and of all, and the `rate` in MiB a second.
+
+    `done` are the numbers of steps of each move that are done already, and take no time.
+    """
+    begun = done or [0] * len(plan["moves"])
     stages = [
-        busiest_link((move, number) for move in map(plan["moves"].__getitem__, stage) for number in range(len(move["steps"]))) / rate
+        busiest_link((plan["moves"][move], step) for move in stage for step in range(begun[move], len(plan["moves"][move]["steps"]))) / rate
         for stage in plan["stages"]
     ]
     return {"stages": [round(one, 1) for one in stages], "total": round(sum(stages), 1), "rate": round(rate, 1)}

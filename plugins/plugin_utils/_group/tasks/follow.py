@@ -33,8 +33,10 @@ from ..follow.pending import Settled, dropped, settle
 from ..follow.record import GroupRecord, Pending, Purpose, Record, moment_to_plain
 from ..follow.searched import mark
 from ..metrics.health import instances_down
+from ..plan.journal import moves_to_plain
 from ..plan.order import Guard, order, reserves_left
-from ..plan.plain import plan_to_plain
+from ..plan.plain import plan_to_plain, with_seconds
+from ..plan.progress import Progress
 from ..plan.stages import Plan, stages
 from ..sources.loaded import Loaded
 from .balance import GroupSolver, Plain, Request, Solve, group_to_plain, read_request
@@ -374,8 +376,8 @@ class _Run:
     def _resumed_plan(self, pending: Pending) -> Plain:
         """Return a plan of an earlier run as it was made, with the nodes as they are now and as they will be."""
         instances, nodes = self._cluster.instance_positions(), self._cluster.node_positions()
-        moves = []
-        for move in pending.moves().moves:
+        planned, moves = pending.moves(), []
+        for move in planned.moves:
             instance = instances[move.instance]
             target = tuple(nodes[node] for node in move.steps[-1].target)
             place = (target[0], target[1] if len(target) > 1 else NOWHERE)
@@ -383,10 +385,13 @@ class _Run:
         after = with_places(self._state, dict(moves))
         answer = plan_to_plain(self._state, _NO_MOVES, self._wanted.request.score)
         ends = plan_to_plain(after, _NO_MOVES, self._wanted.request.score)
-        commands = [step.command for move in pending.moves().moves for step in move.steps if step.command]
+        commands = [step.command for move in planned.moves for step in move.steps if step.command]
         groups = {self._cluster.group_positions()[group] for group in pending.groups}
+        # A plan that an earlier version kept has moves without memory, unless they are read first.
+        left = {"moves": moves_to_plain(planned), "stages": pending.plan["stages"]}
         return {
             **answer,
+            **with_seconds(self._cluster, left, Progress.start(planned).seen(planned, self.where).done),
             "score_after": ends["score_after"],
             "moves": list(pending.plan["moves"]),
             "stages": list(pending.plan["stages"]),

@@ -22,9 +22,13 @@ Plain = dict[str, t.Any]
 
 
 def notes(cluster: Cluster) -> list[str]:
-    """Return a sentence on every node that does not answer and is not marked, and on every rule that cannot hold."""
+    """Return a sentence on every node that does not answer and is not marked, every rule that cannot hold, and every damaged journal."""
     silent = [unreachable_says(cluster, node.name) for node in cluster.nodes if node.state == NodeState.UNREACHABLE]
-    return silent + [f"{one.says}; they stay where they are" for one in (contradictions(cluster) if cluster.rules else ())]
+    return [
+        *silent,
+        *(f"{one.says}; they stay where they are" for one in (contradictions(cluster) if cluster.rules else ())),
+        *cluster.link_notes,
+    ]
 
 
 def with_notes(cluster: Cluster, answer: Plain) -> Plain:

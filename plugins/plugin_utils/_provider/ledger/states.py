@@ -6,6 +6,7 @@
 
     take(connection, name, holder, seconds, is_gone)    # raises Held while another run has the state
     text = stored_text(connection, name, part)
+    texts = texts_of(connection, name, "journal ")      # all whose parts begin so
     write_text(connection, name, part, text, seen=text.generation)      # raises Moved where somebody has written since
     give_back(connection, name, holder)
 
@@ -72,6 +73,13 @@ def stored_text(connection: sa.Connection, name: str, part: str) -> StoredText:
     """Return a text of a state."""
     row = connection.execute(_text(name, part)).one_or_none()
     return StoredText() if row is None else StoredText(row.generation, row.content)
+
+
+def texts_of(connection: sa.Connection, name: str, prefix: str) -> list[tuple[str, str]]:
+    """Return the parts of a state that begin with a prefix, with their texts, in order of the parts."""
+    columns = sa.select(state_texts.c.part, state_texts.c.content)
+    found = columns.where(state_texts.c.state == name, state_texts.c.part.startswith(prefix, autoescape=True))
+    return [(row.part, row.content) for row in connection.execute(found.order_by(state_texts.c.part))]
 
 
 def write_text(connection: sa.Connection, name: str, part: str, content: str, *, seen: int) -> None:

@@ -12,9 +12,11 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.cluster_source import load_any_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.journal import follow, read_journal
-from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.links import measured_rates
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.kept import KeptFile
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.links import journals_in, measured_rates
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.read import read_plan
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.left_out import notes
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import evacuation_summary
 
 POOL = {"type": "external", "pool": "ceph"}
@@ -37,6 +39,10 @@ WEB, DB = move("web", "ab", "ba", "bc", data=9000, memory=3000), move("db", "d",
 PLAN = {"moves": [WEB, DB], "stages": [[0, 1]]}
 
 
+def rates_in(path):
+    return [rate for journal in journals_in(path) for rate in measured_rates(journal)]
+
+
 def done(steps):
     return [{"move": move, "step": step} for move, step in steps]
 
@@ -56,12 +62,12 @@ def carried_out(tmp_path):
 
 def test_the_busiest_link_over_the_seconds_of_the_round(carried_out):
     """From a goes the memory of web, from d that of db; then web's mirror is copied from b."""
-    assert measured_rates(carried_out(([(0, 0), (1, 0)], 60), ([(0, 1)], 100))) == [100.0, 90.0]
+    assert rates_in(carried_out(([(0, 0), (1, 0)], 60), ([(0, 1)], 100))) == [100.0, 90.0]
 
 
 def test_what_arrives_at_one_node_shares_its_link(carried_out):
     plan = {"moves": [move("i", "a", "c", memory=3000), move("j", "b", "c", memory=6000)], "stages": [[0, 1]]}
-    assert measured_rates(carried_out(([(0, 0), (1, 0)], 90), plan=plan)) == [100.0]
+    assert rates_in(carried_out(([(0, 0), (1, 0)], 90), plan=plan)) == [100.0]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ def test_what_arrives_at_one_node_shares_its_link(carried_out):
     ],
 )
 def test_rounds_that_say_nothing_of_links(carried_out, plan, seconds):
-    assert measured_rates(carried_out(([(0, 0)], seconds), plan=plan)) == []
+    assert rates_in(carried_out(([(0, 0)], seconds), plan=plan)) == []
 
 
 @pytest.mark.parametrize("change", [{"failed": True, "message": "no"}, {"job": "7"}])
@@ -88,14 +94,14 @@ def test_a_round_that_is_not_complete_has_no_time(carried_out, change):
     journal = carried_out()
     outcomes = [{"move": 0, "step": 0}, {"move": 1, "step": 0, **change}]
     follow({"journal": str(journal), "outcomes": outcomes, "round": {"steps": done([(0, 0), (1, 0)]), "seconds": 90}}, write=True)
-    assert not read_journal(journal)[1].rounds
+    assert not read_journal(KeptFile(journal, "journal"))[1].rounds
 
 
 def test_nor_has_one_that_an_earlier_run_began(carried_out):
     journal = carried_out()
     steps = [{"move": 1, "step": 0, "job": "7"}]
     follow({"journal": str(journal), "outcomes": done([(1, 0)]), "round": {"steps": steps, "seconds": 90}}, write=True)
-    assert not read_journal(journal)[1].rounds
+    assert not read_journal(KeptFile(journal, "journal"))[1].rounds
 
 
 def test_times_outlast_later_runs_of_the_same_plan(carried_out, tmp_path):
@@ -103,7 +109,7 @@ def test_times_outlast_later_runs_of_the_same_plan(carried_out, tmp_path):
     carried_out(([(0, 0), (1, 0)], 60), ([(0, 1)], 100))
     again = follow({"plan": PLAN, "directory": str(tmp_path), "where": {"web": ["a", "b"], "db": ["d"]}}, write=True)
     assert not again["done"]
-    assert measured_rates(tmp_path) == [100.0, 90.0]
+    assert rates_in(tmp_path) == [100.0, 90.0]
 
 
 def test_a_journal_keeps_the_last_thousand(carried_out):
@@ -112,7 +118,7 @@ def test_a_journal_keeps_the_last_thousand(carried_out):
     document["rounds"] = [{"steps": done([(1, 0)]), "seconds": 1.0 + number} for number in range(1000)]
     journal.write_text(json.dumps(document))
     follow({"journal": str(journal), "outcomes": done([(1, 0)]), "round": {"steps": done([(1, 0)]), "seconds": 5000}}, write=True)
-    rounds = read_journal(journal)[1].rounds
+    rounds = read_journal(KeptFile(journal, "journal"))[1].rounds
     assert (len(rounds), rounds[0].seconds, rounds[-1].seconds) == (1000, 2.0, 5000.0)
 
 
@@ -162,12 +168,15 @@ def test_as_long_as_nothing_was_measured_the_given_rate_holds(carried_out, tmp_p
         [{"steps": [], "seconds": 10**400}],
     ],
 )
-def test_a_journal_with_other_rounds_is_none(carried_out, rounds):
+def test_a_journal_with_other_rounds_is_left_out_and_named(carried_out, rounds):
+    """The plan is made all the same, with the rate of the journals that can be read."""
     journal = carried_out()
     journal.write_text(json.dumps(json.loads(journal.read_text()) | {"rounds": rounds}))
-    with pytest.raises(InputError) as refused:
-        load_any_cluster({"cluster": CLUSTER, "link_journals": str(journal.parent)}, str)
-    assert [mistake.place for mistake in refused.value.mistakes] == ["link_journals"]
+    sound = carried_out(([(0, 0)], 60), plan={"moves": [move("k", "a", "b", memory=3300)], "stages": [[0]]})
+    loaded = load_any_cluster({"cluster": CLUSTER, "link_journals": str(journal.parent)}, str)
+    assert [(journal.name in note, sound.name in note) for note in notes(loaded.cluster)] == [(True, False)]
+    seconds = run_evacuate(loaded, {"nodes": ["a"]})["plan"]["seconds"]
+    assert {name: seconds[name] for name in ("rate", "rounds")} == {"rate": 55.0, "rounds": 1}
 
 
 def test_a_round_that_is_reported_is_of_the_plan(carried_out):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.journal import follow, read_journal
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.kept import KeptFile
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.progress import Outcome, Progress, schedule
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.read import read_plan, read_where
 
@@ -196,7 +197,7 @@ def test_a_rehearsal_writes_nothing(tmp_path):
 def test_a_broken_journal_is_told(tmp_path, text):
     (tmp_path / "j.json").write_text(text)
     with pytest.raises(InputError, match="is not the journal of a plan"):
-        read_journal(tmp_path / "j.json")
+        read_journal(KeptFile(tmp_path / "j.json", "journal"))
 
 
 @pytest.mark.parametrize(
@@ -226,10 +227,10 @@ def test_a_journal_that_no_run_has_written_is_refused(tmp_path, change):
     written = json.loads(path.read_text())
     job = {"0": "UPID:pve1:000A:00B0:65000000:qmigrate:101:root@pam!token:"}
     path.write_text(json.dumps({**written, "jobs": job}))
-    assert read_journal(path)[1].jobs == {0: job["0"]}
+    assert read_journal(KeptFile(path, "journal"))[1].jobs == {0: job["0"]}
     path.write_text(json.dumps({**written, **change}))
     with pytest.raises(InputError, match="is not the journal of a plan"):
-        read_journal(path)
+        read_journal(KeptFile(path, "journal"))
 
 
 @pytest.mark.parametrize(
@@ -344,4 +345,4 @@ def test_a_cluster_names_no_job_that_the_journal_could_not_hold(tmp_path, job):
     assert [mistake.place for mistake in raised.value.mistakes] == ["outcomes[1].job"]
     assert journal.read_text(encoding="utf-8") == before
     follow({"journal": str(journal), "outcomes": outcomes[:1]}, write=True)
-    assert read_journal(journal)[1].jobs == {0: "17"}
+    assert read_journal(KeptFile(journal, "journal"))[1].jobs == {0: "17"}

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.filter.moves_to_html import moves_to_html
@@ -115,6 +116,30 @@ def test_who_was_moved_rests():
     assert action(one.run(5, threshold=0.1)) == ("stuck", None)
     assert {move["instance"] for move in one.run(61, threshold=0.1)["plan"]["moves"]} <= moved
     assert one.run()["resumed"]
+
+
+def test_the_time_of_a_plan_is_estimated_and_of_a_resumed_one_what_is_left():
+    one = follower(threshold=0.3, target=0.2)
+    planned = one.run(link_rate="64 MiB")["plan"]
+    assert [move["memory"] for move in planned["moves"]] == [4096, 4096]
+    # Both leave the same node, side by side.
+    assert planned["seconds"] == {"stages": [128.0], "total": 128.0, "rate": 64.0, "rounds": 0}
+    one.carry_out(planned, most=1)
+    rest = one.run(link_rate="64 MiB")
+    assert (rest["resumed"], rest["plan"]["moves"]) == (True, planned["moves"])
+    assert rest["plan"]["seconds"]["total"] == 64.0
+    assert "seconds" not in one.run()["plan"]
+
+
+def test_a_plan_that_an_earlier_version_has_kept_is_estimated_without_memory():
+    one = follower(threshold=0.3, target=0.2)
+    one.run()
+    record = json.loads(one.text)
+    for move in record["pending"]["plan"]["moves"]:
+        del move["memory"]
+    one.text = json.dumps(record)
+    rest = one.run(link_rate="64 MiB")
+    assert (rest["resumed"], rest["plan"]["seconds"]["total"]) == (True, 0.0)
 
 
 def test_a_peak_has_to_last():
