@@ -461,6 +461,7 @@ arrays:
 import os
 import typing as t
 from dataclasses import replace
+from functools import partial
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.bareon.allocator.plugins.module_utils._facts.select import Selection
@@ -587,9 +588,9 @@ def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Repor
         return foresee(request, machine)
     try:
         with only_run("disk_layout", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
-            # The list may have grown while this run waited.
-            protections = protections_in_force(machine, module.params["protect"])
-            return apply(replace(request, protections=protections), machine, stop_asked, module.log)
+            # The list may have grown while this run waited, and may grow while it opens devices.
+            in_force = partial(protections_in_force, machine, module.params["protect"])
+            return apply(replace(request, protections=in_force()), machine, stop_asked, module.log, in_force)
     except StepFailed as error:
         module.fail_json(msg=str(error))
 

@@ -91,11 +91,18 @@ def _say_nothing(_text: str) -> None:
     """Announce to nobody."""
 
 
-def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], announce: Callable[[str], None] = _say_nothing) -> Report:
+def apply(
+    request: Request,
+    machine: Machine,
+    stop_asked: Callable[[], bool],
+    announce: Callable[[str], None] = _say_nothing,
+    protections: t.Optional[Callable[[], tuple[Protection, ...]]] = None,
+) -> Report:
     """Do all there is to do, one round after the other: what only opens things is followed by another look.
 
     After the round that changes things a last look has to find nothing left to do. `stop_asked` is asked before every step, and
-    `announce` is called with what the steps destroy before the first step.
+    `announce` is called with what the steps destroy before the first step. `protections` reads the list of protected disks again, before
+    each round but the first, and raises StepFailed where that cannot be read; None: those of the request hold to the end.
     """
     present, plan = _plan(request, machine)
     report = Report(present, notes=plan.notes)
@@ -104,6 +111,11 @@ def apply(request: Request, machine: Machine, stop_asked: Callable[[], bool], an
         if report.problem is not None or not plan.steps:
             return report
         opened = plan.again
+        if opened and protections is not None:
+            try:
+                request = replace(request, protections=protections())
+            except StepFailed as error:
+                return replace(report, problem=str(error))
         present, plan = _plan(request, machine)
         report = replace(report, now=present, notes=tuple(dict.fromkeys((*report.notes, *plan.notes))))
         if not opened:

@@ -87,7 +87,7 @@ def protections_in_force(host: Host, option: Sequence[str]) -> tuple[Protection,
     """Return the entries as they are now, for a run that may have waited for its lock; raises StepFailed where they cannot be read."""
     found, mistakes = read_protections(host, option)
     if mistakes:
-        raise StepFailed("; ".join(("nothing was changed", *mistakes)))
+        raise StepFailed("; ".join(mistakes))
     return found
 
 

@@ -16,6 +16,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._facts.tree impor
 from ansible_collections.bareon.allocator.plugins.module_utils._layout import apply as layout_run
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.apply import Request, stop_by_signal
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.plan import LayoutPlan
+from ansible_collections.bareon.allocator.plugins.module_utils._layout.protected import Protection
 from ansible_collections.bareon.allocator.plugins.module_utils._layout.report import as_failure
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.model import Layout
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
@@ -23,7 +24,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._steps.filesystem
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.key import NO_KEY, Key
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.luks import OpenLuks
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.lvm import CreateVolumeGroup, FinishLogicalVolumes
-from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import CommandFailed
+from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import CommandFailed, StepFailed
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.md import StopArray
 from ansible_collections.bareon.allocator.tests.support.host.recording_machine import RecordingMachine
 from ansible_collections.bareon.allocator.tests.support.host.simulated.layouts import installed, maker_on, simple
@@ -105,6 +106,27 @@ def test_what_is_opened_is_looked_into_and_then_all_is_done(monkeypatch):
     run = Run(monkeypatch, LayoutPlan((OPEN,), again=True), LayoutPlan(ALL), DONE)
     report = run.apply(key=Key(b"x"))
     assert (report.done, report.problem, len(run.looks)) == ((OPEN, *ALL), None, 3)
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_the_list_of_protected_disks_is_read_again_after_what_was_opened(monkeypatch, readable):
+    run = Run(monkeypatch, LayoutPlan((OPEN,), again=True), LayoutPlan(ALL), DONE)
+    planned, added = [], (Protection("id", "the list"),)
+    plan_steps = layout_run.plan_steps
+
+    def remember(*options):
+        planned.append(options[5])
+        return plan_steps(*options)
+
+    def read():
+        if not readable:
+            raise StepFailed("cannot be read")
+        return added
+
+    monkeypatch.setattr(layout_run, "plan_steps", remember)
+    report = layout_run.apply(Request(Layout()), run.machine.with_key(Key(b"x")), lambda: False, protections=read)
+    assert planned == ([(), added, added] if readable else [()])
+    assert (report.done, report.problem) == (((OPEN, *ALL), None) if readable else ((OPEN,), "cannot be read"))
 
 
 def test_opening_that_comes_to_no_end_ends(monkeypatch):
