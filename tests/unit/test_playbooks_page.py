@@ -69,3 +69,11 @@ def test_install_hands_on_what_apply_hands_on() -> None:
     """A new option of the role is one of both playbooks; install.yml says itself what a new system is."""
     (apply,), (install,) = (yaml.safe_load((PLAYBOOKS / f"{name}.yml").read_text(encoding="utf-8")) for name in ("apply", "install"))
     assert apply["roles"][0]["vars"].keys() <= install["roles"][0]["vars"].keys()
+
+
+def test_commands_are_those_of_users_who_installed_the_collection() -> None:
+    root = PLAYBOOKS.parent
+    pages = [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("roles/*/*.md"), *PATHS]
+    typed = [line for path in pages for line in re.findall(r"ansible-playbook [^\n`]*", path.read_text(encoding="utf-8"))]
+    assert len(typed) > 50
+    assert [line for line in typed if re.search(r"\splaybooks/", line)] == []

@@ -5,7 +5,8 @@
 """Every tutorial, and every how-to with a console in it, runs as it is written: files are made, and commands print what it says.
 
 A block that comes after `<!-- file: NAME -->` is a file. In a `console` block a line that begins with `$ ` is a command, and those below
-it are what it prints. `...` stands for lines that are left out; all others come in this order.
+it are what it prints. `...` stands for lines that are left out; all others come in this order. The commands of a page are typed into one
+terminal: one that changes the folder changes it for those that follow.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import typing as t
@@ -43,13 +45,20 @@ def commands(text: str) -> list[Command]:
     return found
 
 
-def run(command: str, folder: pathlib.Path) -> str:
+class Ran(t.NamedTuple):
+    """What a command printed, and the folder that its shell was in at its end."""
+
+    printed: str
+    folder: pathlib.Path
+
+
+def run(command: str, folder: pathlib.Path, home: pathlib.Path) -> Ran:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".venv" / "collections"),
         # One host after the other, so that they are told in order.
         "ANSIBLE_FORKS": "1",
-        "ANSIBLE_HOME": str(folder / ".ansible"),
+        "ANSIBLE_HOME": str(home / ".ansible"),
         "ANSIBLE_NOCOLOR": "1",
         # Ansible would look for one in PATH, where a version manager's stubs of other Pythons may come first.
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
@@ -57,8 +66,9 @@ def run(command: str, folder: pathlib.Path) -> str:
         "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PWD": str(folder),
     }
+    left = home / ".folder"
     done = subprocess.run(
-        ["bash", "-c", command],
+        ["bash", "-c", f"trap 'pwd >{shlex.quote(str(left))}' EXIT\n{command}"],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -67,7 +77,7 @@ def run(command: str, folder: pathlib.Path) -> str:
         timeout=300,
         check=False,
     )
-    return done.stdout
+    return Ran(done.stdout, pathlib.Path(left.read_text(encoding="utf-8").removesuffix("\n")))
 
 
 def assert_prints(output: str, expected: list[str]) -> None:
@@ -78,14 +88,15 @@ def assert_prints(output: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorial(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    ran = 0
+    ran, folder = 0, tmp_path
     for block in BLOCK.finditer(path.read_text(encoding="utf-8")):
         if block["file"]:
             (tmp_path / block["file"]).parent.mkdir(exist_ok=True)
             (tmp_path / block["file"]).write_text(block["text"], encoding="utf-8")
         elif block["kind"] == "console":
             for command in commands(block["text"]):
-                assert_prints(run(command.line, tmp_path), command.prints)
+                printed, folder = run(command.line, folder, tmp_path)
+                assert_prints(printed, command.prints)
                 ran += 1
     assert ran
 
