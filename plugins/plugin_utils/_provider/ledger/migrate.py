@@ -13,6 +13,7 @@ from ....module_utils._data.errors import Unavailable
 from ..._common import libraries
 from ..._common.libraries import sa
 from .database import REVISION
+from .retry import LostRace, mysql_code
 from .statements import select_rows
 from .tables import metadata
 
@@ -24,6 +25,8 @@ NEWEST = "kept"
 _LOCK = 0x62617265
 """Any number that no other program uses for an advisory lock of the same database: the letters `bare`."""
 _LOCK_SECONDS = 60
+_MADE_MEANWHILE = frozenset({1050, 1060, 1061, 1091})
+"""MariaDB's numbers for tables, columns and indexes that are there already, and for indexes that are there no more."""
 _HAS_REVISION = {
     "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'",
     "postgresql": "SELECT 1 WHERE to_regclass('alembic_version') IS NOT NULL",
@@ -66,13 +69,15 @@ def tables_without_revision(connection: sa.Connection) -> list[str]:
 def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptDirectory) -> None:
     """Run the migrations that a database lacks, inside the caller's transaction.
 
-    A second migration at the same time waits, and then finds nothing to do. Raises Unavailable when the database has a newer revision.
+    A second migration at the same time waits, and then finds nothing to do. Raises Unavailable when the database has a newer revision, and
+    LostRace where a migration on another node of a Galera cluster came in between: locks hold on one node only.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     elif connection.dialect.name == "mysql":
         # Belongs to the session, as MariaDB commits at every CREATE TABLE; it ends with the connection.
-        connection.execute(sa.text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS})
+        if not connection.scalar(sa.text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS}):
+            raise LostRace("another migration has its lock")
     revision = current_revision(connection)
     refuse_newer(revision, scripts)
     missing = [
@@ -81,8 +86,19 @@ def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptD
     context = libraries.alembic_migration.MigrationContext.configure(connection, opts={"render_as_batch": True})
     with libraries.alembic_operations.Operations.context(context):
         for script in reversed(missing):
-            t.cast("t.Any", script.module).upgrade()
+            _run_one(script)
+            if current_revision(connection) != revision:
+                raise LostRace("the tables were brought up to date meanwhile")
     context.stamp(scripts, "head")
+
+
+def _run_one(script: libraries.alembic_script.Script) -> None:
+    try:
+        t.cast("t.Any", script.module).upgrade()
+    except sa.exc.DBAPIError as error:
+        if mysql_code(error.orig) in _MADE_MEANWHILE:
+            raise LostRace("another migration has done the same") from error
+        raise
 
 
 def refuse_newer(revision: str | None, scripts: libraries.alembic_script.ScriptDirectory) -> None:

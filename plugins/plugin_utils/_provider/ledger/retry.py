@@ -26,7 +26,8 @@ from .deadline import Deadline
 T = t.TypeVar("T")
 
 _POSTGRESQL_RACES = frozenset({"40001", "40P01", "55P03"})
-_MYSQL_RACES = frozenset({1205, 1213, 1020})
+_MYSQL_RACES = frozenset({1205, 1213, 1020, 1412})
+"""1412: the tables were brought up to date while the transaction ran."""
 _POSTGRESQL_LOST = ("08", "57P", "25P03")
 _MYSQL_LOST = frozenset({0, 1053, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031})
 _SQLITE_BUSY = 5
