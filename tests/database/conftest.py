@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
+import sqlalchemy
 from ansible_collections.bareon.allocator.tests.support.provider import servers
 
 
@@ -35,3 +38,16 @@ def nodes(request, tmp_path):
         return [f"sqlite:///{tmp_path}/ledger.sqlite"]
     found = request.getfixturevalue(request.param)
     return found if isinstance(found, list) else [found]
+
+
+@pytest.fixture(params=["postgresql", "mariadb", "galera"])
+def empty(request):
+    """URLs of one database without tables."""
+    found = request.getfixturevalue(request.param)
+    urls = [sqlalchemy.make_url(url) for url in (found if isinstance(found, list) else [found])]
+    name = f"empty_{uuid.uuid4().hex[:8]}"
+    engine = sqlalchemy.create_engine(urls[0], isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return [url.set(database=name).render_as_string(hide_password=False) for url in urls]

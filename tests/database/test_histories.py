@@ -16,8 +16,6 @@ import uuid
 from collections import Counter
 from functools import partial
 
-import pytest
-import sqlalchemy
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.at_once import make_claims
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.ledger.audit import audit
@@ -29,19 +27,6 @@ from ansible_collections.bareon.allocator.tests.support.provider.histories impor
 
 TASKS = int(os.environ.get("TEST_HISTORIES", "400"))
 WRITERS, CLAIMS = 6, 40
-
-
-@pytest.fixture(params=["postgresql", "mariadb", "galera"])
-def empty(request):
-    """URLs of one database without tables."""
-    found = request.getfixturevalue(request.param)
-    urls = [sqlalchemy.make_url(url) for url in (found if isinstance(found, list) else [found])]
-    name = f"history_{uuid.uuid4().hex[:8]}"
-    engine = sqlalchemy.create_engine(urls[0], isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return [url.set(database=name).render_as_string(hide_password=False) for url in urls]
 
 
 def test_every_task_ends_as_the_model_says(empty):

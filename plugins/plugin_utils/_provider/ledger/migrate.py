@@ -25,8 +25,10 @@ NEWEST = "kept"
 _LOCK = 0x62617265
 """Any number that no other program uses for an advisory lock of the same database: the letters `bare`."""
 _LOCK_SECONDS = 60
-_MADE_MEANWHILE = frozenset({1050, 1060, 1061, 1091})
-"""MariaDB's numbers for tables, columns and indexes that are there already, and for indexes that are there no more."""
+_MADE_MEANWHILE = frozenset({1050, 1060, 1061, 1091, 1317})
+"""MariaDB's numbers for tables, columns and indexes that are there already, for indexes that are there no more, and for a statement that
+Galera ends for that of another node.
+"""
 _HAS_REVISION = {
     "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'",
     "postgresql": "SELECT 1 WHERE to_regclass('alembic_version') IS NOT NULL",
@@ -72,12 +74,21 @@ def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptD
     A second migration at the same time waits, and then finds nothing to do. Raises Unavailable when the database has a newer revision, and
     LostRace where a migration on another node of a Galera cluster came in between: locks hold on one node only.
     """
+    # That of MariaDB belongs to the session, as MariaDB commits at every CREATE TABLE; it ends with the connection.
+    named = {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS}
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    elif connection.dialect.name == "mysql":
-        # Belongs to the session, as MariaDB commits at every CREATE TABLE; it ends with the connection.
-        if not connection.scalar(sa.text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": f"bareon-{_LOCK}", "seconds": _LOCK_SECONDS}):
-            raise LostRace("another migration has its lock")
+    elif connection.dialect.name == "mysql" and not connection.scalar(sa.text("SELECT GET_LOCK(:lock, :seconds)"), named):
+        raise LostRace("another migration has its lock")
+    try:
+        _run_missing(connection, scripts)
+    except sa.exc.DBAPIError as error:
+        if mysql_code(error.orig) in _MADE_MEANWHILE:
+            raise LostRace("another migration has done the same") from error
+        raise
+
+
+def _run_missing(connection: sa.Connection, scripts: libraries.alembic_script.ScriptDirectory) -> None:
     revision = current_revision(connection)
     refuse_newer(revision, scripts)
     missing = [
@@ -86,19 +97,10 @@ def upgrade(connection: sa.Connection, scripts: libraries.alembic_script.ScriptD
     context = libraries.alembic_migration.MigrationContext.configure(connection, opts={"render_as_batch": True})
     with libraries.alembic_operations.Operations.context(context):
         for script in reversed(missing):
-            _run_one(script)
+            t.cast("t.Any", script.module).upgrade()
             if current_revision(connection) != revision:
                 raise LostRace("the tables were brought up to date meanwhile")
     context.stamp(scripts, "head")
-
-
-def _run_one(script: libraries.alembic_script.Script) -> None:
-    try:
-        t.cast("t.Any", script.module).upgrade()
-    except sa.exc.DBAPIError as error:
-        if mysql_code(error.orig) in _MADE_MEANWHILE:
-            raise LostRace("another migration has done the same") from error
-        raise
 
 
 def refuse_newer(revision: str | None, scripts: libraries.alembic_script.ScriptDirectory) -> None:
