@@ -182,7 +182,7 @@ def _doubts(disk: Disk) -> Iterator[tuple[EligibleKind, str]]:
 def _use(facts: Facts) -> str:
     """Return where what is on a disk is mounted, or what is active on it, as an addition in brackets."""
     parts = [facts, *_entries(facts, "partitions"), *_entries(facts, "holders")]
-    mounts = [str(mount) for part in parts for mount in part.get("mountpoints") or () if mount]
+    mounts = [str(mount) for part in parts for mount in _listed(part, "mountpoints") if mount]
     if mounts:
         return f" (mounted at {listed(list(dict.fromkeys(mounts)), _MOST_WORDS)})"
     active = [str(entry.get("name") or entry.get("dev")) for entry in _entries(facts, "holders") if entry.get("active")]
@@ -204,5 +204,9 @@ def _asking(left_out: Sequence[LeftOutDisk]) -> str:
 
 
 def _entries(facts: Facts, key: str) -> list[Facts]:
+    return [entry for entry in _listed(facts, key) if isinstance(entry, Mapping)]
+
+
+def _listed(facts: Facts, key: str) -> t.Sequence[t.Any]:
     found = facts.get(key)
-    return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, (list, tuple)) else []
+    return found if isinstance(found, (list, tuple)) else ()

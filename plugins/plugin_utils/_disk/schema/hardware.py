@@ -22,6 +22,7 @@ from ..model import Disk, ExistingSpace, Firmware, Hardware
 
 _DEFAULT_BLOCK = 512
 _LARGEST_BLOCK = 2**20
+_LARGEST_NUMBER = 2**32
 _VOLUME = "lvm"
 
 
@@ -51,7 +52,8 @@ _PARTITION = Table(
         Row("size", _EXACT),
         Row("start_bytes", _BYTES),
         Row("size_bytes", _BYTES),
-        *(Row(name, Anything()) for name in ("name", "label", "volume_group", "dev", "number", "uuid", "fs_uuid")),
+        Row("number", Whole(0, _LARGEST_NUMBER, digits=True)),
+        *(Row(name, Anything()) for name in ("name", "label", "volume_group", "dev", "uuid", "fs_uuid")),
     ],
     others=True,
 )
@@ -61,7 +63,7 @@ _DISK = Table(
         Row("id", Text(filled=True), "Names the disk in plans.", required=True),
         Row("size", _CAPACITY, "Its size in MiB.", required=True),
         Row("size_bytes", _BYTES, "Its size in bytes."),
-        *(Row(name, Text(), default="") for name in ("path", "dev", "type")),
+        *(Row(name, Text(), default="") for name in ("path", "dev", "type", "transport")),
         Row("drive", ListOf(Text(filled=True), "drives", single=True), "What fails together with it: equal text means one drive."),
         Row("logical_block", _Block(), default=_DEFAULT_BLOCK),
         Row("physical_block", _Block(), default=_DEFAULT_BLOCK),
@@ -140,7 +142,7 @@ def _disk(entry: t.Any, place: str, mistakes: Mistakes) -> Disk:
         logical_block=values["logical_block"],
         physical_block=values["physical_block"],
         existing=tuple(sorted(partitions, key=lambda space: space.start)),
-        facts=_with_type(_with_text_as_numbers(entry, values)) if isinstance(entry, Mapping) else {},
+        facts=_with_type(_with_text_as_numbers(entry, values), values["transport"]) if isinstance(entry, Mapping) else {},
     )
 
 
@@ -148,13 +150,12 @@ def _partition(values: Values, arrays: Mapping[str, str], place: str, mistakes: 
     start, size = (_extent(values, key, place, mistakes) for key in ("start", "size"))
     first, last = math.floor(start), math.ceil(start + size)
     label = values["label"] or values["volume_group"] or arrays.get(str(values["dev"]))
-    number = values["number"]
     return ExistingSpace(
         name=str(values["name"] or ""),
         start=first,
         size=last - first,
         label=str(label or ""),
-        number=number if is_whole(number) else None,
+        number=values["number"],
         uuids=tuple(str(values[key]).lower() for key in ("uuid", "fs_uuid") if values[key]),
     )
 
@@ -229,11 +230,11 @@ def _with_text_as_numbers(entry: Mapping[str, t.Any], values: Values) -> Mapping
     return {**entry, "size": values["size"]} | ({"partitions": plain} if plain else {})
 
 
-def _with_type(facts: Mapping[str, t.Any]) -> Mapping[str, t.Any]:
+def _with_type(facts: Mapping[str, t.Any], transport: str) -> Mapping[str, t.Any]:
     """Return the facts of a disk with its type: without a fact on rotation it is a hard disk to expressions."""
     if facts.get("type"):
         return facts
-    return {**facts, "type": media(facts.get("transport"), facts.get("rotational")), "guessed_type": facts.get("rotational") is None}
+    return {**facts, "type": media(transport, facts.get("rotational")), "guessed_type": facts.get("rotational") is None}
 
 
 def _has_text_size(partition: t.Any) -> bool:

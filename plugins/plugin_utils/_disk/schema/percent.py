@@ -71,6 +71,11 @@ class Percentages:
             return math.floor(share * rooms[-1]) if rooms else 0
         return math.floor(share * (sum(rooms) if entry.type is SpaceType.PARTITIONS else self._leg(entry, booting)))
 
+    def _most(self, entry: Entry) -> list[int]:
+        """Return the MiB of the bounds that a space may not be larger than."""
+        amounts = [entry.values[key] for key in ("size", "max_size") if entry.values[key] is not None]
+        return [self.mib(entry, amount) if amount.relative else math.floor(amount.number) for amount in amounts]
+
     def _least(self, entry: Entry, amount: Amount) -> int:
         return self.mib(entry, amount) if amount.relative else math.ceil(amount.number)
 
@@ -116,8 +121,7 @@ class Percentages:
             rooms = [lvm.pv_extents(room, head, extent) * extent for room in self._rooms(group)][: group.values["max_pvs"]]
             overheads = (min(pieces, len(rooms)) * math.ceil(size / extent) * extent for size, pieces in self._beside(group))
             room = max(0, sum(rooms) - sum(overheads))
-        most = [group.values[key] for key in ("size", "max_size") if capped and group.values[key] is not None]
-        return min([room, *(self.mib(group, amount) if amount.relative else math.floor(amount.number) for amount in most)])
+        return min([room, *(self._most(group) if capped else ())])
 
     def _striped_room(self, group: Entry, stripes: int) -> int:
         """Return the MiB in extents that a vg can have on each of a number of disks."""
@@ -127,7 +131,8 @@ class Percentages:
 
     def _array_room(self, array: Entry, extent: int, encrypted: bool) -> int:
         """Return the MiB in extents that an array can give to its vg."""
-        leg, data = self._leg(array) - sum(size for size, _pieces in self._beside(array)), self._data_legs(array)
+        data = self._data_legs(array)
+        leg = min([self._leg(array) - sum(size for size, _pieces in self._beside(array)), *(most // data for most in self._most(array))])
         reserve = overhead.md_reserve(max(leg, 0), overhead.md_metadata(array.values["boot"]), data)
         return lvm.pv_extents(data * max(0, leg - reserve), overhead.array_pv_head(data, encrypted), extent) * extent
 

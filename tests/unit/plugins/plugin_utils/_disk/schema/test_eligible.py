@@ -93,6 +93,11 @@ def test_all_kinds_of_a_disk_have_to_be_asked_for() -> None:
     assert (left_out["reason"], left_out["kinds"]) == ("is in use (data is active) and is on USB", ["in_use", "usb"])
 
 
+def test_mount_points_that_are_no_list_are_passed_over() -> None:
+    [left_out] = plan(other(in_use=True, mountpoints=7))["left_out_disks"]
+    assert left_out["reason"] == "is in use"
+
+
 def test_what_a_plan_made_is_planned_again_while_it_is_in_use() -> None:
     planned = plan(other(in_use=True, partitions=MOUNTED, table_uuid=table_uuid("other").upper(), empty=False))
     assert sorted(used(planned)) == ["good", "other"]

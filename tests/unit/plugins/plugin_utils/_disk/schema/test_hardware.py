@@ -108,6 +108,7 @@ def test_what_is_there_is_known_by_the_names_of_groups_arrays_and_volumes() -> N
         ({"disks": [{"id": "sda", "size": 1}, {"id": "sda", "size": 1}]}, "hardware.disks[1].id", "already the id of hardware.disks[0]"),
         ({"disks": [{"id": "sda", "size": 1, "logical_block": 500}]}, "hardware.disks[0].logical_block", "power of two"),
         ({"disks": [{"id": "sda", "size": 1, "dev": 3}]}, "hardware.disks[0].dev", "must be text"),
+        ({"disks": [{"id": "sda", "size": 1, "transport": ["sata"]}]}, "hardware.disks[0].transport", "must be text"),
         ({"disks": [{"id": "sda", "size": 1, "partitions": {}}]}, "hardware.disks[0].partitions", "must be a list"),
         ({"disks": [{"id": "sda", "size": 1, "partitions": [1]}]}, "hardware.disks[0].partitions[0]", "is 1; must be a mapping"),
         ({"disks": [{"id": "sda", "size": 1, "partitions": [{"size": 1}]}]}, "hardware.disks[0].partitions[0].start", "is missing"),
@@ -119,6 +120,17 @@ def test_a_mistake_is_named_with_its_place(facts: t.Any, place: str, says: str) 
     found = mistakes(facts)
     assert list(found) == [place]
     assert says in found[place]
+
+
+@pytest.mark.parametrize("number", [{}, "first", -1, math.inf])
+def test_what_is_no_number_of_a_partition_is_a_mistake(number: t.Any) -> None:
+    disk = {"id": "sda", "size": 1000, "partitions": [{"number": number, "start": 1, "size": 10}]}
+    assert list(mistakes({"disks": [disk]})) == ["hardware.disks[0].partitions[0].number"]
+
+
+def test_null_is_as_good_as_no_number_and_no_transport() -> None:
+    disk = {"id": "sda", "size": 1000, "transport": None, "partitions": [{"number": None, "start": 1, "size": 10}]}
+    assert parse_hardware({"disks": [disk]}).disks[0].existing == (ExistingSpace("", 1, 10),)
 
 
 def test_all_mistakes_are_reported_at_once() -> None:

@@ -76,6 +76,25 @@ def test_arrays_of_a_hundred_percent_fill_their_legs(shares: list[int], level: s
 
 
 PARTITIONS = {"type": "partition"}
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    SHARES,
+    st.sampled_from(["raid0", "raid1", "raid5"]),
+    DISKS,
+    st.sampled_from([{"size": "50 %"}, {"size": "9001 MiB"}, {"max_size": "9002 MiB"}]),
+    st.booleans(),
+)
+def test_volumes_of_a_hundred_percent_fit_a_vg_on_an_array_with_bounds(
+    shares: list[int], level: str, size: int, bounds: Plain, encrypt: bool
+) -> None:
+    group, *inside = volumes(shares, encrypt=encrypt)
+    array = {"id": "r", "type": "raid", "level": level, "legs": "all", **bounds}
+    plan = planned([array, {**group, "contains": ["r", *group["contains"]]}, *inside], size, size, size)
+    assert {lv["space_id"] for lv in plan["schema"]["lvs"]} == {volume["id"] for volume in inside}
+
+
 MIRRORS = {"type": "raid", "level": "raid1", "legs": 2}
 
 
