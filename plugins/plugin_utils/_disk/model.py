@@ -154,6 +154,8 @@ class Space:
     """Where it stands in the schema, for messages: `schema[3]`."""
     min_size: int = 0
     max_size: int | None = None
+    min_share: float = 0.0
+    """Of a minimum that is a percentage: by how many MiB at most it grows with each MiB that the disks of the space do."""
     weight: float = 1.0
     allowed: frozenset[int] = frozenset()
     sector: int = 512

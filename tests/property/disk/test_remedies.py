@@ -163,3 +163,28 @@ def test_disks_that_a_space_may_use_are_no_reason_where_all_would_be_too_few() -
         with pytest.raises(NoSolution) as raised:
             Planner([{"id": "data", "type": "raid", "level": "raid1", "legs": legs, "disks": ["d0", "d1"]}]).plan({"disks": disks})
         assert [one["name"] for one in raised.value.conflict["constraints"]] == names
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(
+            [{"id": "root", "type": "partition", "size": "30 %"}, {"id": "data", "type": "partition", "min_size": 80_000}], id="of a disk"
+        ),
+        pytest.param(
+            [
+                {"id": "os", "type": "vg", "contains": ["root", "data"]},
+                {"id": "root", "type": "lv", "min_size": "30 %"},
+                {"id": "data", "type": "lv", "min_size": 80_000},
+            ],
+            id="of a group",
+        ),
+        pytest.param(
+            [{"id": "root", "type": "partition", "size": "50 %"}, {"id": "data", "type": "partition", "size": "60 %"}],
+            id="more than a disk of any size has",
+        ),
+    ],
+)
+def test_larger_disks_are_no_remedy_where_percentages_grow_with_them(schema: list[Plain]) -> None:
+    tried, found = faults({"disks": [{"id": "d0", "size": 100_000}]}, schema)
+    assert (tried > 0, found) == (True, [])

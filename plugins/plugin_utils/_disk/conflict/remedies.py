@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....module_utils._data.errors import InputError
@@ -47,7 +48,8 @@ def applied(remedy: Remedy, hardware: Hardware, schema: Schema) -> tuple[Hardwar
         inside := {space.id for space in schema.spaces if gone & {space.wish, space.volume_group, space.thin_pool, space.cache_of}} - gone
     ):
         gone |= inside
-    spaces = tuple(_changed(remedy, space, gone) for space in schema.spaces if space.id not in gone)
+    growth = [new.size - old.size for new, old in zip(disks, hardware.disks)]
+    spaces = tuple(_changed(remedy, space, gone, growth) for space in schema.spaces if space.id not in gone)
     return replace(hardware, disks=disks), replace(schema, spaces=spaces)
 
 
@@ -60,11 +62,15 @@ def left(hardware: Hardware, schema: Schema, reserve: int, remedy: Remedy) -> Pr
     return problem if problem.demands else None
 
 
-def _changed(remedy: Remedy, space: Space, gone: Iterable[str]) -> Space:
-    least = remedy.minimums.get(space.wish, space.min_size)
+def _changed(remedy: Remedy, space: Space, gone: Iterable[str], growth: Sequence[int]) -> Space:
+    # What is a percentage grows with the disks, that of a volume with any that its group has.
+    disks = range(len(growth)) if space.volume_group else space.allowed
+    grown = space.min_size + math.ceil(space.min_share * sum(growth[disk] for disk in disks))
+    least = remedy.minimums.get(space.wish, grown)
     return replace(
         space,
         min_size=least,
+        max_size=space.max_size if space.max_size is None else max(space.max_size, grown),
         contains=tuple(name for name in space.contains if name not in gone),
         apart_from=() if f"apart:{space.wish}" in remedy.relaxed else tuple(name for name in space.apart_from if name not in gone),
         together_with=() if f"together:{space.wish}" in remedy.relaxed else tuple(name for name in space.together_with if name not in gone),

@@ -479,6 +479,7 @@ class _Reader:
         bounds = bounds_of(values, relative, entry.place, self.mistakes)
         if bounds.contradictory:
             self.contradictions.append((entry, bounds))
+        least = values["size"] or values["min_size"]
         check_options(entry, self.mistakes)
         if entry.type is SpaceType.ZPOOL:
             check_zpool(entry, self.mistakes)
@@ -491,6 +492,7 @@ class _Reader:
             place=entry.place,
             min_size=bounds.least,
             max_size=bounds.most,
+            min_share=float(least.number / 100) * max(1, legs) if least is not None and least.relative else 0.0,
             weight=values["weight"],
             allowed=choice.allowed,
             sector=max((self.hardware.disks[disk].logical_block for disk in choice.allowed), default=SECTOR),
