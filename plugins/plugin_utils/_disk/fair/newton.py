@@ -221,7 +221,8 @@ class _Filling:
         speed = np.where(active, self._speed, 0.0)
         there = sum(pool.kept * pool.extent_size for pool in self._problem.pools)
         everything = float(self._room.sum() + self._low.sum()) + there
-        level = min(float((self._high[active] / self._speed[active]).min()), everything / float(self._speed[active].min()) + 1.0)
+        # No higher than what the one with the largest weight can have: from further above, its size would be lost in what is rounded.
+        level = min(float((self._high[active] / self._speed[active]).min()), (everything + 1.0) / float(self._speed[active].max()))
         sizes = self._size
         for _step in range(_STEPS):
             sizes = np.where(active, np.clip(level * self._speed, self._size, self._high), self._size)

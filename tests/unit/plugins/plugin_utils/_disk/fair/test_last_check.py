@@ -11,6 +11,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair import
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.last_check import checked
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.levels import Found
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.fair.sizes import size_fairly
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.model import Placement, Problem, Sizes
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
@@ -75,3 +76,11 @@ def test_where_moves_find_no_end_the_level_is_named_as_open(monkeypatch: pytest.
     assert not found.proven
     assert found.open_at == (0,)
     assert found.gap == pytest.approx(4.0, rel=0.01)
+
+
+@pytest.mark.parametrize("weight", [1e5, 1e6])
+def test_no_room_is_idle_beside_what_has_the_largest_weight(weight: float) -> None:
+    kinds = {"p0": "partition", "p1": "partitions", "p2": "partition"}
+    schema = [{"id": name, "type": kind, "weight": weight if name == "p2" else 0.001} for name, kind in kinds.items()]
+    plan = Planner(schema).plan({"disks": [{"id": "d0", "size": 2_213_224}, {"id": "d1", "size": 2_808_163}]})
+    assert [disk["unallocated"] for disk in plan["disks"]] == [0, 0]
