@@ -62,8 +62,8 @@ def read_hardware(host: Host, include: Iterable[str] = (), patterns: Sequence[st
     unread = [fact["dev"] for fact in described if not fact["probed"]]
     if unread:
         notes.append(
-            f"not all signatures on {', '.join(unread)} could be read, which needs root and wipefs of util-linux: "
-            "content is only known from udev and mounts, and empty is false"
+            f"not all signatures on {', '.join(unread)} could be read, which needs root, wipefs of util-linux and, "
+            "in a container, the right to open them: content is only known from udev and mounts, and empty is false"
         )
     facts = {"ram": memory, "firmware": read_firmware(host), "disks": described}
     zpools = describe_zpools(host, tree)
