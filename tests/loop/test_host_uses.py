@@ -203,6 +203,9 @@ def test_devices_of_a_btrfs_have_names_of_their_own_and_a_copy_has_the_name_of_i
     host = LocalHost()
     tree = read_contents(host, read_devices(host, notes), [os.path.basename(node) for node in nodes], notes)
     members = [tree.devices[os.path.basename(node)].member for node in nodes]
-    said = [subprocess.run(["blkid", "-p", "-o", "value", "-s", "UUID_SUB", node], capture_output=True, text=True).stdout for node in nodes]
+    said = [
+        subprocess.run(["blkid", "-p", "-o", "value", "-s", "UUID_SUB", node], capture_output=True, text=True, check=True).stdout
+        for node in nodes
+    ]
     assert members == [text.strip() for text in said]
     assert members[0] == members[2] != members[1]

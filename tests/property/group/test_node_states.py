@@ -31,7 +31,7 @@ from ansible_collections.bareon.allocator.tests.support.house.share import examp
 
 NEW = {"memory": 3000, "disk": 20_000, "vcpus": 6}
 STATES = [{}, {}, {"drained": True}, {"offline": True}, {"unreachable": True}]
-TEMPLATES = [DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.EXT]
+TEMPLATES = (DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.EXT)
 DRAWS = range(examples(30))
 
 
