@@ -343,7 +343,7 @@ CARRIED_OUT = {
     "outcomes": [{"move": 0, "step": 0}],
     "round": {"steps": [{"move": 0, "step": 0}], "seconds": 100},
 }
-"""What group_progress is told of a plan with a round of 50 MiB a second."""
+"""Arguments of group_progress: a plan, and a round of it with 50 MiB a second."""
 
 
 @pytest.mark.parametrize("playbook", ["balance", "evacuate", "redistribute"])

@@ -55,7 +55,7 @@ ENOUGH: dict[str, Task] = {
     "group_evacuate": {"nodes": ["a"]},
     "group_maintenance": {"nodes": ["a"]},
 }
-# What an option needs besides, so that it is read at all.
+# The arguments without which a module does not read an option.
 ENOUGH_BESIDE: dict[str, Task] = {"link_ledger": {"cluster": {"nodes": [{"name": "a", "total_memory": 1024, "total_cpus": 1}]}}}
 # Where a database has its password: where it belongs, and where people put it by mistake. Nobody answers at this port.
 URLS = [

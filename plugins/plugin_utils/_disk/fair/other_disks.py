@@ -32,6 +32,7 @@ _FEW_CHOICES = 60
 _MOST_WORK = 2400
 """What plans for choices of disks may cost: each its number of areas times demands, for each demand that grows and has a choice."""
 _LEAST_WORK = 40
+"""What a plan costs where nothing has a choice, or where there is none."""
 _NOTICED = 1.001
 _A_LITTLE = 1e-9
 """What preferences may win is no part of a level."""
