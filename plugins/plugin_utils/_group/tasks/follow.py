@@ -23,7 +23,7 @@ from ..cluster.arrays import NOWHERE
 from ..cluster.changes import after_moves, with_places
 from ..cluster.loads import node_loads
 from ..cluster.model import USUAL_LOAD, Cluster, Rule, RuleKind
-from ..cluster.moves import Move, Place
+from ..cluster.moves import Move, Place, possible_moves
 from ..cluster.state import ClusterState
 from ..follow.arguments import read_above, read_rules
 from ..follow.condition import Condition, Gauge, Measure, Resource, Urgent
@@ -189,14 +189,33 @@ class _Run:
             if name not in instances or not all(node in nodes for node in place):
                 return False
             targets[instances[name]] = (nodes[place[0]], nodes[place[1]] if len(place) > 1 else NOWHERE)
-        after = with_places(self._state, targets)
-        if any(self._state.offline[primary] for primary, _secondary in targets.values()):
+        if not self._can_go_on(pending):
             return False
+        after = with_places(self._state, targets)
         guard = Guard.at_every_step(self._state, reserves_left(self._state, targets)).or_as_in(after)
         if pending.purpose == Purpose.BALANCE and order(self._state, targets, guard).blocked:
             return False
         known = self._cluster.group_positions()
         return any(self._is_better(after, known[group]) for group in pending.groups if group in known)
+
+    def _can_go_on(self, pending: Pending) -> bool:
+        """Return whether each step that is left can be made as nodes and rules are now.
+
+        Meanwhile a node may have fallen silent, or one that was marked offline may run again, and a rule may keep an instance.
+        """
+        plan, nodes, instances = pending.moves(), self._cluster.node_positions(), self._cluster.instance_positions()
+        now, done = self._state.copy(), Progress.start(plan).seen(plan, self.where).done
+        for number in (move for stage in plan.stages for move in stage):
+            instance = instances[plan.moves[number].instance]
+            for step in plan.moves[number].steps[done[number] :]:
+                if not all(node in nodes for node in (*step.source, *step.target)):
+                    return False
+                target = (nodes[step.target[0]], nodes[step.target[1]] if len(step.target) > 1 else NOWHERE)
+                is_online = not now.marked_offline[nodes[step.source[0]]]
+                if step.online != is_online or not possible_moves(now, instance, target):
+                    return False
+                now.place(instance, *target)
+        return True
 
     def _is_better(self, after: ClusterState, group: int) -> bool:
         """Return whether less is wrong with a group in another state, or as much with a better score."""

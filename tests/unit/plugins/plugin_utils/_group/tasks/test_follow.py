@@ -262,6 +262,42 @@ def test_moves_that_are_left_give_way_to_repairs_of_another_group():
     assert [move["instance"] for move in told["plan"]["moves"]] == ["j0"]
 
 
+@pytest.mark.parametrize(
+    ("first", "later", "leaves"),
+    [
+        ("drained", {"state": "drained"}, True),
+        ("offline", {"state": "offline"}, True),
+        ("drained", {"state": "unreachable"}, False),
+        ("offline", {"state": "unreachable"}, False),
+        ("offline", {"state": "up"}, False),
+        ("drained", {"rules": True}, False),
+    ],
+    ids=lambda value: str(value),
+)
+def test_repairs_that_are_left_leave_no_node_that_has_fallen_silent_and_take_nobody_who_is_to_stay(first, later, leaves):
+    one = follower(threshold=1.0)
+    one.told["nodes"][0]["state"] = first
+    one.carry_out(one.run()["plan"], 2)
+    left = {item["name"] for item in one.told["instances"] if item["primary"] == "a"}
+    assert len(left) == 4
+    one.told["nodes"][0]["state"] = later.get("state", first)
+    if "rules" in later:
+        one.told["rules"] = [{"name": "stay", "type": "ignore", "instances": sorted(left)}]
+    told = one.run(5)
+    assert told["resumed"] == leaves
+    assert bool(left & {move["instance"] for move in told["plan"]["moves"]}) == leaves
+
+
+def test_repairs_that_are_left_are_planned_as_failovers_once_their_node_is_marked_offline():
+    one = follower(threshold=1.0)
+    one.told["nodes"][0]["state"] = "drained"
+    one.carry_out(one.run()["plan"], 2)
+    one.told["nodes"][0]["state"] = "offline"
+    told = one.run(5)
+    assert not told["resumed"]
+    assert {step["online"] for move in told["plan"]["moves"] for step in move["steps"]} == {False}
+
+
 def test_nodes_above_a_limit_are_relieved_and_no_further():
     one = follower(above={"memory": 20.0})
     told = one.settle()
