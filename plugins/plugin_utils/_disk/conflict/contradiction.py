@@ -291,13 +291,8 @@ def _still_needs(problem: Problem, demand: Demand, kept: Container[str]) -> bool
     if demand.space is None or f"min:{demand.name}" not in kept:
         return False
     if demand.kind is Kind.VOLUME:
-        return demand.pool is None or f"vgcap:{problem.pools[demand.pool].name}" in kept or _may_be_cut(problem.pools[demand.pool])
+        return demand.pool is None or f"vgcap:{problem.pools[demand.pool].name}" in kept or not problem.pools[demand.pool].is_group
     return demand.kind is Kind.SINGLE or f"legs:{demand.name}" in kept
-
-
-def _may_be_cut(pool: Pool) -> bool:
-    """Return whether a pool is no vg, but a space that may be cut in pieces."""
-    return pool.metadata_size == 0 and pool.extent_size == 1
 
 
 def _reduced_pool(pool: Pool, number: Mapping[int, int], kept: Container[str]) -> Pool:

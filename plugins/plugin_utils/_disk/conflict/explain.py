@@ -196,7 +196,7 @@ def _message(problem: Problem, name: str) -> str:
             f"{subject} shares no {'drive' if problem.drives else 'disk'} with {others}{_on_one_drive(problem, problem.drives_of(areas))}"
         )
     for pool in problem.pools:
-        if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.metadata_size and kind in ("min", "max"))):
+        if pool.name == subject and (kind in ("vgcap", "max_pvs") or (pool.is_group and kind in ("min", "max"))):
             return _pool_message(problem, pool, kind)
     for boot_partition in problem.boot_partitions:
         if boot_partition.name == subject:

@@ -51,7 +51,7 @@ class Sums:
         for pool in self.problem.pools:
             if pool.arrays or pool.kept:
                 continue
-            capped = () if pool.metadata_size == 0 and pool.extent_size == 1 else (f"vgcap:{pool.name}",)
+            capped = (f"vgcap:{pool.name}",) if pool.is_group else ()
             for volume in pool.volumes:
                 demand = self.problem.demands[volume]
                 if demand.space is not None and demand.low > 0:
@@ -67,7 +67,7 @@ class Sums:
         """Return MiB by area; where nothing but extents may lie, what extents can use."""
         problem = self.problem
         mixed: set[int] = set()
-        for areas in {demand.areas for demand in problem.demands} | {pool.areas for pool in problem.pools if pool.extent_size == 1}:
+        for areas in {demand.areas for demand in problem.demands} | {pool.areas for pool in problem.pools if not pool.is_group}:
             mixed.update(areas)
         for boot in problem.boot_partitions:
             mixed.update(area for area, _size in boot.sizes)

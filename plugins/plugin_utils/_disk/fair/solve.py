@@ -154,7 +154,7 @@ def _part_pieces(problem: Problem, placement: Placement, sizes: Sizes) -> list[t
         # Sections of one vg share one PV; the heads that this saves stay in it.
         before = merged.get((pool.space, area), heads.get(pool.space, 0))
         merged[pool.space, area] = before + units * pool.extent_size + pool.metadata_size
-        if pool.extent_size > 1:
+        if pool.is_group:
             last[area] = (pool.space, pool.extent_size)
     for area, (space, extent_size) in last.items():
         if sizes.left[area] < extent_size:

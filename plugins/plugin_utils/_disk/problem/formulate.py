@@ -62,7 +62,7 @@ def _heads_of_striped(schema: Schema, kept: Kept) -> Iterator[tuple[int, int]]:
     """Give vgs (positions) with striped volumes, and the MiB that each of their PVs keeps for itself."""
     for position, group in enumerate(schema.spaces):
         inside = [space for space in schema.spaces if space.volume_group == group.id]
-        if position not in kept.spaces and group.extent_size > 1 and any(space.is_striped for space in inside):
+        if position not in kept.spaces and any(space.is_striped for space in inside):
             yield position, overhead.pv_head(group.encrypt or any(space.encrypt for space in inside))
 
 
@@ -211,6 +211,7 @@ class _Builder:
                 hi=self._most_of_group(space) if group and not kept else None,
                 kept=self._kept.extents.get(position, 0),
                 least=max(least, _LEAST_PART) if space.type is SpaceType.PARTITIONS else 0,
+                is_group=group,
             )
         )
 
@@ -394,7 +395,7 @@ class _Builder:
     def _head_carrier(self, group: Space) -> int | None:
         """Return the striped volume that is on every PV that its vg may have, and counts what these keep for themselves, once for all."""
         areas = self._allowed(group)
-        if group.extent_size == 1 or len({self._areas[area].disk for area in areas}) < len(areas):
+        if len({self._areas[area].disk for area in areas}) < len(areas):
             return None
         whole = (
             at

@@ -124,6 +124,8 @@ class Pool:
     hi: int | None = None
     kept: int = 0
     least: int = 0
+    is_group: bool = False
+    """Whether it is a vg; else it is a space that may be cut in pieces."""
 
 
 @dataclass(frozen=True)

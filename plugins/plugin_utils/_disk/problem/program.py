@@ -270,8 +270,7 @@ class _Builder:
                 model.row(f"max_pvs:{pool.name}", [(model.pvs[position, area], 1.0) for area in areas], high=pool.max_pvs)
         given += [(self._array_extents(pool, array, need), 1.0) for array in pool.arrays]
         taken = [(model.units[volume], -1.0) for volume in pool.volumes]
-        divisible = pool.metadata_size == 0 and pool.extent_size == 1
-        model.row("" if divisible else f"vgcap:{pool.name}", [*given, *taken] or [(self._nothing(), 1.0)], low=-pool.kept)
+        model.row(f"vgcap:{pool.name}" if pool.is_group else "", [*given, *taken] or [(self._nothing(), 1.0)], low=-pool.kept)
         if pool.hi is not None and given:
             model.row(f"max:{pool.name}", given, high=pool.hi // pool.extent_size)
         if pool.lo:

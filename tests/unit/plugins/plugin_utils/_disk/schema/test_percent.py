@@ -175,3 +175,24 @@ def test_thin_pools_and_zpools_of_a_hundred_percent_fit() -> None:
     assert {lv["space_id"] for lv in planned(thin, 100_001)["schema"]["lvs"]} >= {"a", "b"}
     pools = [{"id": "tank", "type": "zpool", "size": "35 %"}, {"id": "pond", "type": "zpool", "size": "65 %"}]
     assert {own["space_id"] for own in planned(pools, 100_001, 100_001)["disks"][0]["spaces"]} >= {"tank", "pond"}
+
+
+@settings(max_examples=examples(120), deadline=None)
+@given(SHARES, st.lists(DISKS, min_size=1, max_size=4), st.booleans(), st.integers(0, 9), st.booleans(), st.data())
+def test_striped_volumes_of_a_hundred_percent_fit_extents_of_every_size(
+    shares: list[int], sizes: list[int], alike: bool, power: int, encrypt: bool, data: st.DataObject
+) -> None:
+    sizes = sizes[:1] * len(sizes) if alike else sizes
+    group, *inside = volumes(shares, extent_size=2**power, encrypt=encrypt)
+    striped = [{**volume, "stripes": data.draw(st.integers(1, len(sizes)))} for volume in inside]
+    plan = planned([group, *striped], *sizes)
+    assert {lv["space_id"] for lv in plan["schema"]["lvs"]} == {volume["id"] for volume in inside}
+
+
+def test_a_striped_volume_leaves_no_room_out_where_extents_are_of_one_mib() -> None:
+    schema = volumes([10, 48, 42], extent_size=1)
+    schema[1]["stripes"] = 2
+    plan = planned(schema, 1_545_514, 1_545_514)
+    whole = 1_545_511
+    assert size_of(plan, "v0") == whole * 10 // 100 * 2
+    assert [size_of(plan, name) for name in ("v1", "v2")] == [2 * whole * share // 100 for share in (48, 42)]
