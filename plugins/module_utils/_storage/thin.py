@@ -59,11 +59,12 @@ def divide(room: int, extent: int, chunk: t.Optional[int] = None, metadata: t.Op
 
 
 def room_for(size: int, extent: int, chunk: t.Optional[int] = None, metadata: t.Optional[int] = None) -> int:
-    """Return how many MiB of its group a pool takes in which `size` MiB are for data: what `divide` divides into as much or more."""
+    """Return the least MiB of its group that a pool takes in which `size` MiB are for data: what `divide` divides into as much or more."""
     wanted = -(-size // extent) * extent
     room = wanted
     while True:
         parts = divide(room, extent, chunk, metadata)
         if parts.size >= wanted:
             return room
-        room = max(room + extent, wanted + 2 * parts.metadata)
+        # Where LVM chooses the chunks, a little more room may have larger chunks, and so less metadata.
+        room = room + extent if chunk is None and metadata is None else max(room + extent, wanted + 2 * parts.metadata)

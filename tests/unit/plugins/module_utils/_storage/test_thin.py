@@ -39,6 +39,14 @@ def test_in_the_room_for_a_size_there_is_that_size(size: int, extent: int, chunk
     assert parts.metadata >= min(metadata_of(parts.size, parts.chunk), metadata or 10**9)
     # Where chunks double there may be a little more.
     assert parts.size - size <= max(extent, 2 * 128 + extent)
+    assert divide(room - extent, extent, chunk, metadata).size < size
+
+
+@pytest.mark.parametrize("doubled", [1, 2, 8, 64])
+@pytest.mark.parametrize("extent", [1, 4, 64])
+def test_a_size_takes_no_more_room_than_it_was_divided_from_where_chunks_double(doubled: int, extent: int) -> None:
+    for room in range(131072 * doubled - 3 * extent, 131072 * doubled + 8 * extent, extent):
+        assert room_for(divide(room, extent).size, extent) <= room
 
 
 @pytest.mark.parametrize(("metadata", "chunk"), [(2, 256), (8, 64), (512, 64)])
