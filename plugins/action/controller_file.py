@@ -25,6 +25,7 @@ class ActionModule(PlanningAction):
         "dest": {"type": "path", "required": True},
         "content": {"type": "str", "required": True},
         "public": {"type": "bool", "default": False},
+        "named_by": {"type": "str", "default": "dest"},
     }
 
     def plan(self, arguments: dict[str, t.Any], task_vars: Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -37,7 +38,8 @@ class ActionModule(PlanningAction):
             if changed and not self._task.check_mode:
                 replace_file(path, after, PUBLIC_FILE if arguments["public"] else PRIVATE_FILE)
         except OSError as error:
-            raise InputError([Mistake("dest", f"{path} cannot be written: {error.strerror}")]) from error
+            raise InputError([Mistake(arguments["named_by"], f"{path} cannot be written: {error.strerror}")]) from error
         diff = {"before": before or "", "after": after, "before_header": str(path), "after_header": str(path)}
-        warnings = [] if arguments["public"] else loss_warnings(path, "dest, or with the variable of the playbook that dest is made of")
+        # A folder has one warning however many files are written there.
+        warnings = loss_warnings(path.parent, arguments["named_by"])
         return {"dest": str(path), "changed": changed, "warnings": warnings, **({"diff": diff} if changed and self._task.diff else {})}

@@ -81,7 +81,7 @@ class ActionModule(ActionBase):
             option = "recovery_key_directory, in the role disk_layout_recovery_key_directory"
             lost = loss_warnings(folder.path, option) if folder is not None and asked else []
             if copies is not None:
-                lost += loss_warnings(copies, "header_backup_directory")
+                lost += loss_warnings(copies, "header_backup_directory, in the role disk_layout_header_backup_directory")
                 if not self._task.check_mode and not keyed.get("failed"):
                     keyed |= self._copy(call, names_of(arguments.get("containers")), copies, host, changed=bool(keyed.get("changed")))
             said = keyed.get("warnings")

@@ -16,6 +16,7 @@ from ansible.release import __version__
 from ..module_utils._data.errors import InputError, Mistake
 from ..plugin_utils._common.action import PlanningAction
 from ..plugin_utils._common.files import PUBLIC_FILE, replace_file, text_before
+from ..plugin_utils._common.lasting import loss_warnings
 from ..plugin_utils._common.plain import is_literal, plain_input
 from ..plugin_utils._common.release import collection_version, date_of_now, with_kept_date
 from ..plugin_utils._common.variables import refuse_unknown
@@ -63,7 +64,8 @@ class ActionModule(PlanningAction):
             "hardware": described_sources(members),
         }
         changed, shown = self._written(path, fleet_page(fleet, arguments["title"], origin))
-        return {"dest": str(path), "changed": changed, **report_counts(members, fleet), **shown}
+        warnings = loss_warnings(path.parent, "dest, in the playbook bareon_report")
+        return {"dest": str(path), "changed": changed, "warnings": warnings, **report_counts(members, fleet), **shown}
 
     def _member(self, host: str, arguments: Mapping[str, t.Any], hostvars: t.Any) -> Member:
         """Return what is known of a host, or why nothing is."""

@@ -23,7 +23,8 @@ options:
       - The first task that writes creates the tables. The first one of a newer release migrates them.
       - Default is the environment variable E(BAREON_DATABASE) on the controller, else the SQLite file
         C(bareon/providers.sqlite) in E(XDG_DATA_HOME), which is C(~/.local/share) when it is not set. A task that makes this file warns.
-        In a container, where it would be new and empty at every job, it is made only if E(XDG_DATA_HOME) is set.
+        In a container, where it would be new and empty at every job, it is read and made only if E(XDG_DATA_HOME) is set. A path in
+        E(XDG_DATA_HOME) that is not absolute is ignored. If there is no home either, a database must be named.
       - SQLite needs a local file system of the controller. It does not work over NFS.
     type: str
   timeout:

@@ -38,6 +38,13 @@ options:
       - A page of the collection keeps its date as long as nothing else on it changes.
     type: bool
     default: false
+  named_by:
+    description:
+      - What names the place of the file in your playbook, such as a variable that O(dest) is made of. Messages say it.
+      - In a container, the task warns if the file is not on a volume, and says what names another place.
+    type: str
+    default: dest
+    version_added: 1.1.0
 seealso:
   - module: bareon.allocator.disk_plan
   - plugin: bareon.allocator.plans_to_html

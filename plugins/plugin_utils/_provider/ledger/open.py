@@ -143,10 +143,10 @@ def open_ledger(
     """
     url = parse_database(database)
     deadline, watchdog = Deadline(timeout), make_watchdog(url)
-    made = _warning_of_new_file(database, url) if not dry_run and is_missing_file(url) else ""
+    warning = _warning_of_new_file(database, url) if is_missing_file(url) else ""
     with _naming_default(database):
         engine = memory_engine() if dry_run and is_missing_file(url) else _engine(url, deadline, watchdog)
-    ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots, made=made)
+    ledger = Ledger(url, engine, policy, dry_run, deadline, watchdog, snapshots=snapshots, made="" if dry_run else warning)
     try:
         with _naming_default(database):
             opened = _with_tables(ledger)
@@ -187,14 +187,18 @@ def _warning_of_new_file(database: str | None, url: sa.URL) -> str:
 
     Raises Unavailable for one that was not named and would not outlive the job.
     """
-    if not is_default(database):
-        return "".join(loss_warnings(Path(url.database or ""), f"the option database, or with {ENVIRONMENT}"))
-    if why := why_default_is_lost():
+    named = not is_default(database)
+    if not named and (why := why_default_is_lost()):
         raise Unavailable(
             f"no database is named, and {why}: {describe(url)} would be new and empty at every job. Name a database on a server or on a "
             f"volume with the option database or the environment variable {ENVIRONMENT}"
         )
-    return f"no database was named, so a new ledger was made: {describe(url)}. Name it with the option database or with {ENVIRONMENT}"
+    lost = "".join(loss_warnings(Path(url.database or ""), f"the option database, or with {ENVIRONMENT}"))
+    return (
+        lost
+        if named or lost
+        else f"no database was named, so a new ledger was made: {describe(url)}. Name it with the option database or with {ENVIRONMENT}"
+    )
 
 
 @contextmanager

@@ -19,9 +19,10 @@ from ....module_utils._data.errors import InputError, Mistake
 from ....module_utils._data.kinds import kind_of
 from ..._common.lasting import container_mark
 from ..._common.libraries import sa
-from ..._common.paths import why_no_path
+from ..._common.paths import user_folder, why_no_path
 
 ENVIRONMENT = "BAREON_DATABASE"
+_DATA = "XDG_DATA_HOME"
 DRIVERS = {
     "sqlite": "sqlite+pysqlite",
     "postgresql": "postgresql+psycopg",
@@ -69,12 +70,14 @@ _LEAST_SECRET = 3
 
 
 def default_database() -> str:
-    """Return the URL of the environment, else that of an SQLite file below the user's data directory."""
+    """Return the URL of the environment, else that of an SQLite file below the user's data directory. Raises InputError without a home."""
     configured = os.environ.get(ENVIRONMENT)
     if configured:
         return configured
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return file_url(Path(data) / "bareon" / "providers.sqlite")
+    data = user_folder(_DATA, ".local/share")
+    if data is None:
+        raise _refusal(f"is missing, and without HOME there is no default; name a database with this option or with {ENVIRONMENT}")
+    return file_url(data / "bareon" / "providers.sqlite")
 
 
 def file_url(path: Path) -> str:
@@ -89,7 +92,7 @@ def is_default(database: str | None) -> bool:
 
 def why_default_is_lost() -> str:
     """Return why a file that is made below the user's data directory would be gone with the job; empty where it stays, or was chosen."""
-    if os.environ.get("XDG_DATA_HOME"):
+    if os.path.isabs(os.environ.get(_DATA, "")):
         return ""
     mark = container_mark()
     return f"this is a container ({mark})" if mark else ""

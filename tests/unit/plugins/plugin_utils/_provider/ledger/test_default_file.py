@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import pwd
+
 import pytest
 from ansible_collections.bareon.allocator.plugins.action.provider import ActionModule
-from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import Unavailable
+from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._common import lasting
 from ansible_collections.bareon.allocator.plugins.plugin_utils._provider.tasks.provider import run_provider
 
@@ -24,8 +26,18 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def register(**arguments):
-    return run_provider({**DEFAULTS, "name": "host", **arguments}, dry_run=False)
+def register(*, dry_run=False, **arguments):
+    return run_provider({**DEFAULTS, "name": "host", **arguments}, dry_run=dry_run)
+
+
+def forget_home(monkeypatch):
+    """Have no HOME, and a user whom no table of users has, as containers start them."""
+    monkeypatch.delenv("HOME")
+
+    def of_nobody(uid):
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", of_nobody)
 
 
 def made(home):
@@ -48,13 +60,14 @@ def test_what_was_named_is_made_without_a_warning(home, monkeypatch):
 
 
 @pytest.mark.parametrize("mark", ["file", "container", "KUBERNETES_SERVICE_HOST"])
-def test_in_a_container_it_is_not_made(home, monkeypatch, mark):
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_in_a_container_it_is_not_made(home, monkeypatch, mark, dry_run):
     if mark == "file":
         (home / "mark").touch()
     else:
         monkeypatch.setenv(mark, "podman")
     with pytest.raises(Unavailable, match="new and empty at every job"):
-        register()
+        register(dry_run=dry_run)
     assert not made(home)
     assert register(database=f"sqlite:///{home}/named.sqlite")["changed"]
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "volume"))
@@ -79,3 +92,34 @@ def test_in_a_container_one_that_is_there_is_used(home):
     register()
     (home / "mark").touch()
     assert not register()["changed"]
+
+
+def test_a_data_directory_that_is_gone_with_the_job_is_named(home, monkeypatch):
+    monkeypatch.setenv("container", "podman")
+    monkeypatch.setenv("AWX_ISOLATED_DATA_DIR", str(home / "artifacts" / "7"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    (warning,) = register()["warnings"]
+    assert str(home / "data") in warning
+    assert "on a volume" in warning
+    assert "BAREON_DATABASE" in warning
+
+
+@pytest.mark.parametrize("data", [None, "data", ""])
+def test_without_a_home_a_database_must_be_named(home, monkeypatch, data):
+    monkeypatch.chdir(home)
+    forget_home(monkeypatch)
+    if data is not None:
+        monkeypatch.setenv("XDG_DATA_HOME", data)
+    with pytest.raises(InputError) as raised:
+        register()
+    assert [mistake.place for mistake in raised.value.mistakes] == ["database"]
+    assert "BAREON_DATABASE" in str(raised.value)
+    assert not list(home.iterdir())
+    assert register(database=f"sqlite:///{home}/named.sqlite")["changed"]
+
+
+def test_a_data_directory_that_is_another_wherever_a_job_stands_is_ignored(home, monkeypatch):
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("XDG_DATA_HOME", "data")
+    register()
+    assert made(home)

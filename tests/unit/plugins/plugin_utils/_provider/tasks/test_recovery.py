@@ -42,3 +42,17 @@ def test_a_note_that_is_gone_with_the_job_is_named(ledger, tmp_path, monkeypatch
         run_recoverably(ledger, ARGUMENTS, lose)
     assert str(tmp_path / "state") in str(raised.value)
     assert "XDG_STATE_HOME" in str(raised.value)
+
+
+@pytest.mark.parametrize("folder", ["no home", "no folder"])
+def test_a_note_that_cannot_be_written_is_named(ledger, tmp_path, monkeypatch, folder):
+    (tmp_path / "file").touch()
+    if folder == "no home":
+        monkeypatch.delenv("XDG_STATE_HOME")
+        monkeypatch.setenv("HOME", "relative")
+    else:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(OutcomeUnknown) as raised:
+        run_recoverably(ledger, ARGUMENTS, lose)
+    assert "XDG_STATE_HOME" in str(raised.value)
+    assert run_recoverably(ledger, ARGUMENTS, lambda _ledger: {"changed": False}) == {"changed": False}
