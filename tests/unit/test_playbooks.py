@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 SAMPLE = ROOT / "playbooks" / "inventory" / "sample.yml"
 
 
-def play(playbook, folder, failed=False, inventory=SAMPLE, settings=(), **variables):
+def play(playbook, folder, failed=False, inventory=SAMPLE, settings=(), words=(), **variables):
     """Run a playbook of the collection by its name, from a folder of the user's."""
     command = [sys.executable, "-m", "ansible", "playbook", "--inventory", str(inventory), f"bareon.allocator.{playbook}"]
     environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_NOCOLOR": "1", "PWD": "/", **dict(settings)}
@@ -39,7 +39,7 @@ def play(playbook, folder, failed=False, inventory=SAMPLE, settings=(), **variab
     environment.pop("ANSIBLE_CONFIG", None)
     # Workers inherit standard output, and a pipe that nobody empties would stop them: it goes to a file.
     with (folder / "output.txt").open("w+", encoding="utf-8") as output:
-        options = ["--extra-vars", json.dumps(variables)]
+        options = ["--extra-vars", json.dumps(variables), *words]
         done = subprocess.run(
             [*command, *options], cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=300
         )
@@ -441,3 +441,33 @@ def test_plans_are_their_owners_alone_and_pages_are_for_all(tmp_path):
     assert re.search(r"changed=0 ", again)
     play("evacuate", tmp_path, plan_file=str(tmp_path / "alone" / "plan.json"))
     assert (tmp_path / "alone").stat().st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("playbook", "task", "variables"),
+    [
+        ("plan", "Plan the disks", {"bareon_plans": "plans", "bareon_hosts": "web-1u", "bareon_profile": "database"}),
+        ("erase", "Erase the disks", {"bareon_hosts": "web-1u", "bareon_erase": ["/dev/sda"], "bareon_protect": ["/dev/sda"]}),
+        ("balance", "Write a page that shows the plan", {"page": "page.html"}),
+        ("ledger", "Read the ledger", {"database": "sqlite:///books.sqlite"}),
+    ],
+)
+def test_options_are_not_passed_over_where_a_playbook_starts_in_the_middle(tmp_path, playbook, task, variables):
+    text = play(playbook, tmp_path, failed=True, words=("--start-at-task", task), **variables)
+    assert "start at the first task" in text
+    assert not [path for path in tmp_path.iterdir() if path.name in {"plans", "layouts", "page.html", "ledger.html", "erased.html"}]
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "playbooks").glob("*.yml")) + sorted((ROOT / "roles").rglob("*.yml")), ids=lambda path: path.name
+)
+def test_no_option_that_was_not_taken_has_its_default(file):
+    read = re.findall(r"_pinned\.options(?![\w]).*", file.read_text(encoding="utf-8"))
+    assert [
+        line
+        for line in read
+        if not re.match(r"_pinned\.options(\.\w+)? \| mandatory\(|_pinned\.options\.become \| default\(true\) if", line)
+    ] in (
+        [],
+        ['_pinned.options.plan_file | dirname | realpath }}/journals"'],
+    )
