@@ -241,6 +241,24 @@ def test_data_of_a_partition_are_kept_that_the_kernel_has_elsewhere_than_the_tab
     assert digest(disk) == before
 
 
+@pytest.mark.parametrize("wipe", [False, True], ids=["unnamed", "named"])
+def test_an_unfinished_partition_that_somebody_made_smaller_in_the_table_alone_is_refused(loops: Loops, wipe: bool) -> None:
+    """Runs make no partition smaller while the kernel has it, so that what lies behind its new end is somebody's."""
+    disk = new_disk(loops, SIZE)
+    raw, smaller = ({"name": "raw", "size": size, "fs_type": "ext4", "mount": "none"} for size in (30, 10))
+    steps_with_table(layout(disk, FIRST, raw), disk)[0].run(LocalMachine())
+    with open(disk, "r+b") as file:
+        file.seek(51 * MIB - len(RAW))
+        file.write(RAW)
+    change_table(disk, lambda dump: re.sub(r"(p2 : start= *[0-9]+, size= *)[0-9]+", rf"\g<1>{10 * MIB // 512}", dump))
+    before = digest(disk)
+    wanted, permitted = layout(disk, FIRST, smaller, {"name": "new", "size": 20}), (disk,) if wipe else ()
+    for report in (foresee(wanted, wipe=permitted), carry_out(wanted, wipe=permitted)):
+        assert f"the kernel has {disk}p2 with 30 MiB" in str(report.problem)
+        assert (report.done, report.pending, report.losses) == ((), (), ())
+    assert digest(disk) == before
+
+
 def resized_by_hand(disk: str, size: int) -> None:
     """Make the first partition another size, in MiB, and not what is on it."""
     subprocess.run(["sfdisk", "--quiet", "--no-reread", "-N", "1", disk], input=f",{size}M\n", text=True, check=True, capture_output=True)

@@ -394,8 +394,7 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     refused = [part for part in others if in_the_way[part.name] and part.name not in given and not disk.may_wipe]
     refusals = [_refusal(disk, tree, part, in_the_way[part.name]) for part in refused]
     refusals += list(_without_slot(disk, matches))
-    begun = {match.device.name for match in matches if match.unfinished and match.device is not None}
-    refusals += [_elsewhere(disk, part) for part in partitions_of(disk, tree) if _is_elsewhere(part, part.name in begun)]
+    refusals += [_elsewhere(disk, part) for part in partitions_of(disk, tree) if _is_elsewhere(part)]
     refusals += [
         _kept_elsewhere(disk, tree, part, match)
         for part in others
@@ -428,16 +427,15 @@ def _kept_elsewhere(disk: FoundDisk, tree: Tree, part: Device, match: PartitionM
     )
 
 
-def _is_elsewhere(part: Device, begun: bool) -> bool:
+def _is_elsewhere(part: Device) -> bool:
     """Return whether the kernel has a partition in room that its entry in the table has not: somebody has changed the table since.
 
     What is read by its node is not what lies where the entry says, and what is in use may lie where the table shows nothing. Runs leave no
-    such state: they have the kernel forget a partition first, except for one that grows, and for one that they have `begun` to make again
-    with less room.
+    such state: they have the kernel forget a partition first, except for one that grows.
     """
     start = part.row.get("start")
     elsewhere = start is not None and int(start) * SECTOR != entry_of(part).start
-    return part.running and (elsewhere or (part.size > entry_of(part).size and not begun))
+    return part.running and (elsewhere or part.size > entry_of(part).size)
 
 
 def _elsewhere(disk: FoundDisk, part: Device) -> str:

@@ -44,6 +44,9 @@ def _write_table(host: SimulatedHost, step: WritePartitionTable) -> Pieces:
             need(not host.users(f"{name}{known.number}"), f"{name}{known.number} is in use")
     table = host.media.table(name)
     left = [] if table is None or step.fresh else [entry for entry in table[2] if entry.number in step.removed]
+    if step.removed:
+        host.partitions[name] = tuple(known for known in host.partitions.get(name, ()) if known.number not in step.removed)
+        yield
     if step.fresh:
         left = list(host.partitions.get(name, ()))
         _unused_disk = [user for user in host.users(name) if host.blocks().get(user, disk).kind != "part"]
