@@ -20,6 +20,7 @@ from ansible_collections.bareon.allocator.plugins.module_utils._schema.model imp
 from ansible_collections.bareon.allocator.plugins.module_utils._schema.static import parse_static_schema
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.machine import LocalMachine
 from ansible_collections.bareon.allocator.plugins.module_utils._steps.partitions import WritePartitionTable
+from ansible_collections.bareon.allocator.plugins.module_utils._storage.filesystems import FILESYSTEMS
 from ansible_collections.bareon.allocator.tests.loop.layout_runs import MIB, Mounted, digest, new_disk, run, schema
 from ansible_collections.bareon.allocator.tests.support.host.loop_devices import Loops
 
@@ -289,6 +290,49 @@ def test_a_partition_that_was_made_smaller_than_its_file_system_is_refused(loops
     assert [content.kind for loss in wiping.losses for content in loss.contents] == [kind]
     assert carry_out(layout(disk, small), wipe=(disk,)).problem is None
     assert foresee(layout(disk, small)).pending == ()
+
+
+@pytest.mark.parametrize("wipe", [False, True], ids=["unnamed", "named"])
+def test_the_part_of_a_mib_that_somebody_added_to_a_partition_is_kept(loops: Loops, wipe: bool) -> None:
+    disk = new_disk(loops, SIZE)
+    assert carry_out(layout(disk, FIRST)).problem is None
+    kib = ["sfdisk", "--quiet", "--no-reread", "-N", "1", disk]
+    subprocess.run(kib, input=f",{2 * (20 * 1024 + 512)}\n", text=True, check=True, capture_output=True)
+    run("partx", "--update", "--nr", "1:1", disk)
+    run("resize2fs", f"{disk}p1")
+    before, permitted = digest(disk), (disk,) if wipe else ()
+    more = layout(disk, FIRST, {"name": "second", "size": 30})
+    for report in (foresee(more, wipe=permitted), carry_out(more, wipe=permitted)):
+        assert f"partition 1 ends at byte {21 * MIB + 512 * 1024}, behind byte {21 * MIB}" in str(report.problem)
+        assert (report.pending, report.done, report.losses) == ((), (), ())
+    assert digest(disk) == before
+
+
+CUT_OFF = {kind: kind for kind in ("ext4", "xfs", "btrfs", "f2fs", "vfat")} | {"pv": "physical volume"}
+"""What is on a partition that somebody makes smaller, and how it is called."""
+
+
+@pytest.mark.parametrize("kind", CUT_OFF)
+def test_the_end_of_what_is_larger_than_its_unlisted_partition_is_kept(loops: Loops, kind: str) -> None:
+    """The room behind the partition looks free, and has the last part of what somebody has there."""
+    disk = new_disk(loops, 500)
+    whole = {"name": "theirs", "size": 400, "mount": "none", "fs_type": kind if kind in FILESYSTEMS else "ext4"}
+    assert carry_out(layout(disk, whole)).problem is None
+    if kind == "pv":
+        run("wipefs", "--all", "--quiet", f"{disk}p1")
+        run("pvcreate", "--yes", "--config", "devices/use_devicesfile=0", f"{disk}p1")
+    run("sgdisk", "--partition-guid=1:R", disk)
+    resized_by_hand(disk, 300)
+    plain = schema(disk, {"name": "theirs", "size": 319}, {"name": "new", "size": 60, "fs_type": "ext4", "mount": "none"})
+    del plain["parteds"][0]["partitions"][0]
+    wanted, end = parse_static_schema(plain), f"the end of the {CUT_OFF[kind]} of {disk}p1"
+    before = digest(disk)
+    for report in (foresee(wanted), carry_out(wanted)):
+        assert end in str(report.problem)
+        assert (report.pending, report.done, report.losses) == ((), (), ())
+    assert digest(disk) == before
+    wiping = foresee(wanted, wipe=(disk,))
+    assert end in [content.kind for loss in wiping.losses for content in loss.contents]
 
 
 @pytest.mark.parametrize("keeping", [False, True])

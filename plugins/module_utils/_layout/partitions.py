@@ -406,6 +406,7 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     staying = tuple(part for part in others if part not in removed)
     entries = [_entry(match, conditions.built) for match in matches] + [_staying_entry(part) for part in staying]
     writes = _rewrites(disk, tree, tuple(sorted(entries, key=lambda entry: entry.number)), (*remade, *removed))
+    refusals += list(_overlaps(disk, entries)) if writes else []
     stale = stale_signatures(disk, tree) if _is_written_by_us(disk) else ()
     clears = bool(stale) and (disk.may_wipe or is_emptied(disk))
     if stale and writes and not clears:
@@ -417,6 +418,17 @@ def _changed(disk: FoundDisk, matches: Sequence[PartitionMatch], conditions: Con
     condemned = [part for part in remade if part.name in conditions.condemned]
     marks = (mark_for_loss(disk, tree, (), condemned),) if condemned else ()
     return TablePlan(disk, (*gaps, *marks, *writes), destroyed, tuple(refusals), marked, _restoring(disk, tree), stale if clears else ())
+
+
+def _overlaps(disk: FoundDisk, entries: Iterable[TableEntry]) -> Iterator[str]:
+    """Give the partitions that reach into others: one that stays may have a part of a MiB more than the layout says, and its data there."""
+    in_turn = sorted(entries, key=lambda entry: entry.start)
+    for one, other in zip(in_turn, in_turn[1:]):
+        if one.start + one.size > other.start:
+            yield (
+                f"{disk.words}: partition {one.number} ends at byte {one.start + one.size}, behind byte {other.start} where partition "
+                f"{other.number} begins; nothing is made smaller, so let partition {other.number} begin at the next whole MiB"
+            )
 
 
 def _kept_elsewhere(disk: FoundDisk, tree: Tree, part: Device, match: PartitionMatch) -> str:

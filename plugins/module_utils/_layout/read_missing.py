@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from .._facts.host import Host
 from .._facts.present import Present
 from .._facts.select import Disk
-from .._facts.signatures import Signature, TablePartition, parse_probe, probe_command
+from .._facts.signatures import SECTOR, Signature, TablePartition, parse_probe, probe_command
 from .._facts.tree import Device
 from .._schema.model import DesiredPartition, Layout
+from .._storage.boot_sectors import BOOT_SECTORS, size_in_boot_sector
 from .._storage.units import KIB, MIB
 from .disks import names_of
 
@@ -50,8 +51,44 @@ def read_loose(host: Host, present: Present, layout: Layout, listed: Sequence[Di
         from .._facts.loose import find_loose
 
         loose = [one for start, end in rooms for one in find_loose(host, device.dev, start, min(end, device.size))]
-        found[device.name] = (*loose, *_in_forgotten(host, present, device))
+        found[device.name] = (*loose, *_in_forgotten(host, present, device), *_ends_in(host, present, layout, disk, rooms))
     return found
+
+
+def _ends_in(host: Host, present: Present, layout: Layout, disk: Disk, rooms: Sequence[tuple[int, int]]) -> Iterator[Signature]:
+    """Give the ends of what is larger than its partition, and goes on in free rooms: somebody made the partition smaller alone.
+
+    A partition that grows to its former size gets back what is its own.
+    """
+    grown = {part.start // MIB: part.end for desired in layout.disks if desired.id in names_of(disk) for part in desired.partitions}
+    for child in present.tree.children(disk.device.name):
+        entry = child.partition
+        if entry is None:
+            continue
+        size, kind = _content_size(host, present, child)
+        begin = max(entry.start + entry.size, grown.get(entry.start // MIB, 0))
+        for start, end in rooms:
+            place = max(begin, start)
+            if place < min(end, entry.start + size):
+                yield Signature(f"the end of the {kind} of {child.dev or child.name}", offsets=(place,))
+
+
+def _content_size(host: Host, present: Present, device: Device) -> tuple[int, str]:
+    """Return up to where content is on a device, in bytes, as far as that is known, and what it is; an open container is looked into."""
+    opened = next((child for child in present.tree.children(device.name) if child.kind == "crypt" and child.luks is not None), None)
+    if opened is not None and opened.luks is not None:
+        size, kind = _content_size(host, present, opened)
+        return size + (opened.luks.data_start or 0), f"{kind} in the LUKS container"
+    kind, physical = device.filesystem.type if device.filesystem is not None else "", present.physical_on(device.name)
+    if physical is not None:
+        return physical.device_size - physical.unused, "physical volume"
+    known = present.filesystem_sizes.get(device.name)
+    if known is None and kind in BOOT_SECTORS and device.dev is not None:
+        try:
+            known = size_in_boot_sector(kind, host.read_bytes(device.dev, 0, SECTOR))
+        except OSError:
+            known = None
+    return known or 0, kind
 
 
 def _in_forgotten(host: Host, present: Present, disk: Device) -> Iterator[Signature]:

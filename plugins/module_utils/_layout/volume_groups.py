@@ -201,7 +201,7 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     names = {device: found.name for device, found in looks.items() if found is not None}
     plan = GroupPlan(group, known, new, volumes, pools=pools, caches=caches, leftovers=leftovers, there=names)
     plan = replace(plan, removed=_without_pooled(unlisted, (*unlisted, *plan.replaced)))
-    problems = (*_problems(plan, mine, len(there)), *_kept_elsewhere(layout, plan))
+    problems = (*_problems(plan, mine, len(there)), *_kept_elsewhere(layout, plan), *_outsized_beside(present, plan))
     return replace(plan, problems=problems, given_up=_given_up(layout, present, plan, mine))
 
 
@@ -478,6 +478,21 @@ def _kept_elsewhere(layout: Layout, plan: GroupPlan) -> Iterator[str]:
                 f"{each.desired.place}: keeps its data, but the volume group {plan.desired.name} has no volume {each.desired.name}, and "
                 f"{', '.join(gone)} would go; correct its name, or take keep_data away to have it made"
             )
+
+
+def _outsized_beside(present: Present, plan: GroupPlan) -> Iterator[str]:
+    """Give the volumes that only the group has, and somebody made smaller than their file systems, where free extents are taken."""
+    known = t.cast(VolumeGroup, plan.present)
+    extent, listed = known.extent_size, {each.desired.name for each in plan.plans}
+    taken = sum(_extents_needed(volume, extent) for volume in plan.volumes if not volume.desired.pool)
+    if taken + sum(_extents_of_pool(pool, extent) for pool in plan.pools) <= 0:
+        return
+    for volume in known.volumes:
+        device = present.device_of(volume) if volume.name not in listed and volume not in plan.removed and not volume.pool else None
+        for each in (device, *present.tree.descendants(device.name)) if device is not None else ():
+            problem = outsized(present, each, each.size)
+            if problem is not None:
+                yield problem
 
 
 def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Iterator[str]:

@@ -44,6 +44,26 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas i
 from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 
 
+def test_nothing_takes_the_room_behind_an_unlisted_volume_that_is_smaller_than_its_file_system():
+    maker = two_volumes()
+    host = installed(maker)
+    device = host.by_node("/dev/mapper/vg0-old").name
+    maker.schema["parteds"][0]["partitions"][0]["end"] += 100
+    del maker.schema["lvs"][0], maker.schema["fss"][0]
+    layout = parse_static_schema(maker.schema)
+    present = host.present()
+    cut_off = dataclasses.replace(present, filesystem_sizes={**present.filesystem_sizes, device: 121 * MIB})
+    assert plan_steps(layout, cut_off).refusals == plan_steps(layout, present).refusals == ()
+    maker.schema["lvs"][0]["size"] += 40
+    layout = parse_static_schema(maker.schema)
+    assert plan_steps(layout, present).refusals == ()
+    for wipe in ([], ids(["sda"])):
+        (refused,) = plan_steps(layout, cut_off, wipe).refusals
+        assert "/dev/mapper/vg0-old has 120 MiB, but the ext4 on it 121 MiB" in refused
+    gone = plan_steps(layout, cut_off, ids(["sda"]), keep_unlisted=False)
+    assert [content.device for loss in gone.losses for content in loss.contents] == ["/dev/mapper/vg0-old"]
+
+
 @pytest.mark.parametrize(
     ("path", "change", "says"),
     [
