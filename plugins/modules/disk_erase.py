@@ -270,7 +270,7 @@ def main() -> t.NoReturn:
 def _run(module: AnsibleModule, request: Request, machine: LocalMachine) -> dict[str, t.Any]:
     with only_run("disk_erase", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
         # The list may have grown while this run waited.
-        request = replace(request, protections=protections_in_force(machine, module.params["protect"]))
+        request = replace(request, protections=protections_in_force(machine, module.params["protect"], "nothing was erased: "))
         return run(request, Workplace(machine, Records(), stop_asked), module.log)
 
 

@@ -590,7 +590,8 @@ def run(module: AnsibleModule, request: Request, machine: LocalMachine) -> Repor
         with only_run("disk_layout", module.params["lock_timeout"]), stop_by_signal() as stop_asked:
             # The list may have grown while this run waited, and may grow while it opens devices.
             in_force = partial(protections_in_force, machine, module.params["protect"])
-            return apply(replace(request, protections=in_force()), machine, stop_asked, module.log, in_force)
+            request = replace(request, protections=in_force("nothing was changed: "))
+            return apply(request, machine, stop_asked, module.log, in_force)
     except StepFailed as error:
         module.fail_json(msg=str(error))
 

@@ -171,8 +171,16 @@ KEPT_OUT = {
 }
 
 
+ADDED = {
+    "{disk}  # since today\n": ("/etc/bareon/protected:1", ""),
+    "two\0words\n": ("/etc/bareon/protected:1: must be text", "nothing was "),
+}
+"""What the host's list becomes, and what a run says then, with what it says before that."""
+
+
+@pytest.mark.parametrize("text", ADDED, ids=["a disk", "what cannot be read"])
 @pytest.mark.parametrize("module", KEPT_OUT)
-def test_an_entry_that_is_added_while_a_run_waits_protects(loops, host_list, module):
+def test_an_entry_that_is_added_while_a_run_waits_protects(loops, host_list, module, text):
     """The run has read its options, and then waits for the lock, whose file it has open then."""
     disk = new_disk(loops)
     apply({"schema": two(disk, EXT4)})
@@ -183,10 +191,12 @@ def test_an_entry_that_is_added_while_a_run_waits_protects(loops, host_list, mod
         while not has_open(waiting.pid, "/run/bareon-disk-layout.lock"):
             assert waiting.poll() is None
             time.sleep(0.05)
-        host_list.write_text(f"{disk}  # since today\n")
+        host_list.write_text(text.format(disk=disk))
     said = result_of(waiting)
     assert said["failed"]
-    assert "/etc/bareon/protected:1" in said["msg"]
+    says, first = ADDED[text]
+    assert says in said["msg"]
+    assert said["msg"].startswith(first)
     assert digest(disk) == before
 
 

@@ -83,11 +83,14 @@ def read_protections(host: Host, option: Sequence[str]) -> tuple[tuple[Protectio
     return tuple(found), tuple(mistakes)
 
 
-def protections_in_force(host: Host, option: Sequence[str]) -> tuple[Protection, ...]:
-    """Return the entries as they are now, for a run that may have waited for its lock; raises StepFailed where they cannot be read."""
+def protections_in_force(host: Host, option: Sequence[str], so_far: str = "") -> tuple[Protection, ...]:
+    """Return the entries as they are now, for a run that may have waited for its lock.
+
+    Raises StepFailed where they cannot be read; `so_far` says in front what was done until then.
+    """
     found, mistakes = read_protections(host, option)
     if mistakes:
-        raise StepFailed("; ".join(mistakes))
+        raise StepFailed(f"{so_far}{'; '.join(mistakes)}")
     return found
 
 
