@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .._facts.present import Present
-from .._facts.signatures import parse_probe, probe_command
+from .._facts.signatures import parse_probe, parse_signatures, probe_command, signatures_command
 from .._storage.btrfs import make_options
 from .._storage.ext4 import OFFSET, SIZE, as_first, parse_superblock
 from .._storage.filesystems import FILESYSTEMS, SWAP, Growth, fill, packages_of_tools
@@ -206,7 +206,7 @@ class GrowFilesystem(Step):
 class CopyContents(Step):
     """Move what nobody uses from a device onto another one by copying it whole, with its UUIDs; then the old one's signatures go.
 
-    As long as the old one has them the copy is made again from the start.
+    As long as the old one has all of them the copy is made again from the start: it may have been used meanwhile.
     """
 
     device: str
@@ -238,12 +238,30 @@ class CopyContents(Step):
 
     def run(self, machine: Machine) -> None:
         """Copy, and only then clear the signatures of the old one: two copies of one UUID must not stay."""
-        machine.copy(self.device, self.new, self.size)
+        if not self._is_half_cleared(machine):
+            machine.copy(self.device, self.new, self.size)
         machine.change(["wipefs", "--all", "--quiet", self.device])
         machine.settle()
         found, left = (parse_probe(outcome.stdout) if outcome is not None else {} for outcome in map(machine.run, self._probes()))
         if found.get("TYPE") != self.content or left.get("TYPE"):
             raise StepFailed(f"{self.new} has {found.get('TYPE')}, and {self.device} has {left.get('TYPE')}, after the one was copied")
+
+    def _is_half_cleared(self, machine: Machine) -> bool:
+        """Return whether a run was cut off while it cleared the old one, as LUKS and FAT have several signatures: the copy is whole then.
+
+        wipefs overwrites the magic bytes of each with zeros; FAT has one of a single byte.
+        """
+        outcome = machine.run(signatures_command(self.new))
+        found = parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else ()
+        try:
+            magics = [
+                tuple(machine.read_bytes(device, offset, 1) for device in (self.device, self.new))
+                for signature in found
+                for offset in signature.offsets
+            ]
+        except OSError as error:
+            raise StepFailed(f"cannot compare {self.new} with {self.device}: {error.strerror}") from error
+        return any(any(new) and not any(old) for old, new in magics)
 
     def _probes(self) -> tuple[Sequence[str], Sequence[str]]:
         return probe_command(self.new), probe_command(self.device)
