@@ -84,7 +84,8 @@ def test_plans_stay_on_a_volume_only(run: t.Callable[..., Job], tmp_path: pathli
     lost = run("plan.yml", bareon_profile="web-vm", bareon_plans="plans")
     kept = run("plan.yml", bareon_profile="web-vm", bareon_plans="/state/plans", bareon_drawings="/state/drawings", volume=state)
     assert (lost.code, kept.code) == (0, 0), lost.printed + kept.printed
-    assert "on a volume" in lost.printed
+    assert "on a volume with bareon_plans" in lost.printed
+    assert "on a volume with bareon_drawings" in lost.printed
     assert "on a volume" not in kept.printed
     assert json.loads((state / "plans" / "web1.json").read_text())["disks"]
 
@@ -100,7 +101,7 @@ def test_what_a_cluster_is_followed_by_outlives_a_job(run: t.Callable[..., Job],
     assert second.code == 0, second.printed
     assert json.loads((state / "follow" / "state.json").read_text())["moved"] == kept["moved"]
     lost = run("follow.yml", follow_now="2026-03-02T08:00:00Z")
-    assert "on a volume" in lost.printed
+    assert "in the playbook follow_folder" in lost.printed
 
 
 def test_a_cluster_is_followed_by_jobs_that_share_nothing_but_a_ledger(run: t.Callable[..., Job]) -> None:
