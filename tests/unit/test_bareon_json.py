@@ -26,13 +26,13 @@ GUEST = {"name": "web", "memory": 4096, "disk": 10240, "vcpus": 1, "disk_templat
 DISK = {"id": "one", "path": "port", "dev": "/dev/sda", "type": "ssd", "size": 400000}
 
 
-def run(*words: str, text: str, folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
+def run(*words: str, text: str, folder: pathlib.Path, home: str = "") -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
         [sys.executable, str(PROGRAM), *words],
         input=text,
         cwd=folder,
-        env=environment | {"ANSIBLE_HOME": str(folder / ".ansible")},
+        env=environment | {"ANSIBLE_HOME": home or str(folder / ".ansible")},
         capture_output=True,
         text=True,
         check=False,
@@ -131,3 +131,19 @@ def test_a_caller_that_speaks_in_texts(tmp_path: pathlib.Path) -> None:
     assert result["summary"]
     with pytest.raises(RuntimeError, match="strategy"):
         external("group_place", {**query, "strategy": "best"}, tmp_path)
+
+
+def test_a_home_that_cannot_be_written_is_a_result_that_says_what_names_another(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").touch()
+    done = run("group_info", text=json.dumps({"cluster": {"nodes": NODES}}), folder=tmp_path, home=str(tmp_path / "file" / "home"))
+    assert done.returncode == 1
+    result = json.loads(done.stdout)
+    assert result["failed"]
+    assert "ANSIBLE_HOME" in result["msg"]
+
+
+def test_without_a_standard_input_no_options_are_given(tmp_path: pathlib.Path) -> None:
+    closed = ["sh", "-c", '"$0" "$@" <&-', sys.executable, str(PROGRAM), "disk_plan"]
+    done = subprocess.run(closed, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "required" in json.loads(done.stdout)["msg"]
