@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from .._storage import identity
 from .._storage.drives import drives_of
-from .._storage.units import MIB
+from .._storage.units import MIB, known_block
 from .assembled import read_stacks
 from .attached import read_attachment, read_slots
 from .health import read_health
@@ -92,7 +92,7 @@ def describe_disk(tree: Tree, disk: Disk) -> Facts:
         **_describe_maker(disk.source),
         **{"size": device.size // MIB, "size_bytes": device.size},
         "logical_block": device.logical_block,
-        "physical_block": int(device.row.get("phy-sec") or device.logical_block),
+        "physical_block": known_block(device.row.get("phy-sec")) or device.logical_block,
         "optimal_io": int(device.row.get("opt-io") or 0),
         **_describe_flags(device, disk),
         "volume_group": device.group,

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from .._storage.identity import natural_key
+from .._storage.units import LEAST_BLOCK, known_block
 from .blank import Remains
 from .lsblk import Row, Rows
 from .mounts import Mounts
@@ -110,7 +111,7 @@ class Device:
     @property
     def logical_block(self) -> int:
         """Bytes of a logical sector."""
-        return int(self.row.get("log-sec") or 512)
+        return known_block(self.row.get("log-sec")) or LEAST_BLOCK
 
 
 @dataclass(frozen=True)

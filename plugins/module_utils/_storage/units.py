@@ -6,8 +6,20 @@
 
 from __future__ import annotations
 
+import typing as t
+
 KIB = 1024
 MIB = 1024**2
+
+LEAST_BLOCK = 512
+LARGEST_BLOCK = MIB
+
+
+def known_block(size: t.Optional[int]) -> t.Optional[int]:
+    """Return the bytes of a disk's blocks, which are a power of two from 512 on; None for what is no such size, as firmware may report."""
+    if size is None or not LEAST_BLOCK <= size <= LARGEST_BLOCK or size & (size - 1):
+        return None
+    return size
 
 
 def in_mib(size: int) -> str:

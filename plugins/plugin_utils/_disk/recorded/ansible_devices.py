@@ -100,7 +100,7 @@ def _disk(name: str, values: Values, mounted: Container[str]) -> RecordedDisk:
         model=values["model"],
         vendor=values["vendor"],
         rotational=values["rotational"],
-        logical_block=values["sectorsize"] or None,
+        logical_block=values["sectorsize"],
         removable=values["removable"],
         more={"partitions": partitions, **({"in_use": True} if in_use else {})},
     )

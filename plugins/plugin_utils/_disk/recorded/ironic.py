@@ -68,8 +68,8 @@ def _disk(values: Values) -> RecordedDisk:
         model=values["model"],
         vendor=values["vendor"],
         rotational=values["rotational"],
-        logical_block=values["logical_sectors"] or None,
-        physical_block=values["physical_sectors"] or None,
+        logical_block=values["logical_sectors"],
+        physical_block=values["physical_sectors"],
         stacked=is_map,
         more={"multipath": True} if is_map else {},
     )

@@ -243,8 +243,8 @@ def _disk(values: Values) -> RecordedDisk:
         vendor=(values["vendor"] or "").strip() or None,
         transport=values["tran"],
         rotational=values["rota"],
-        logical_block=values["log-sec"] or None,
-        physical_block=values["phy-sec"] or None,
+        logical_block=values["log-sec"],
+        physical_block=values["phy-sec"],
         removable=values["rm"],
         more=more,
     )

@@ -65,7 +65,7 @@ def _disk(values: Values) -> RecordedDisk:
         model=values["model"],
         transport=next((word for word in _TRANSPORTS if word in tags), None),
         rotational=rotational,
-        logical_block=values["block_size"] or None,
+        logical_block=values["block_size"],
         more=({"firmware_revision": values["firmware_version"]} if values["firmware_version"] else {}) | _numa_node(values["numa_node"]),
     )
 

@@ -29,7 +29,7 @@ from ....module_utils._storage.identity import (
     media,
     natural_key,
 )
-from ....module_utils._storage.units import MIB
+from ....module_utils._storage.units import MIB, known_block
 from ..model import Firmware
 
 Facts = dict[str, t.Any]
@@ -201,8 +201,8 @@ def _facts(disk: RecordedDisk, *, by_wwn: bool = True) -> Facts:
         "wwn": disk.wwn,
         "transport": _transport(disk),
         "rotational": disk.rotational,
-        "logical_block": disk.logical_block,
-        "physical_block": disk.physical_block,
+        "logical_block": known_block(disk.logical_block),
+        "physical_block": known_block(disk.physical_block),
         "removable": disk.removable,
         "drive": disk.drives[0] if len(disk.drives) == 1 else list(disk.drives) or None,
     }

@@ -126,7 +126,7 @@ def _drive(values: Values) -> RecordedDisk:
         vendor=values["Manufacturer"],
         transport=values["Protocol"] or values["InterfaceType"],
         rotational={"HDD": True, "SMR": True, "SSD": False}.get(values["MediaType"] or ""),
-        logical_block=values["BlockSizeBytes"] or None,
+        logical_block=values["BlockSizeBytes"],
         drives=(_drive_name(values),) if values["@odata.id"] else (),
         more={"firmware_revision": values["Revision"]} if values["Revision"] else {},
     )
@@ -146,7 +146,7 @@ def _volume(values: Values, kinds: Mapping[str, tuple[str, str]], names: Mapping
         wwn=_wwn(values),
         model=values["Name"],
         rotational=None if not media or None in media else media != {"SSD"},
-        logical_block=values["BlockSizeBytes"] or None,
+        logical_block=values["BlockSizeBytes"],
         drives=tuple(sorted(names.get(link, link) for link in values["drives"])),
     )
 

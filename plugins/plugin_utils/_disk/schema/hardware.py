@@ -18,10 +18,9 @@ from ....module_utils._data.kinds import LARGEST_SIZE, Anything, Json, Kind, Siz
 from ....module_utils._data.units import MIB
 from ....module_utils._storage.drives import SHARED_DRIVE, domains, drives_of
 from ....module_utils._storage.identity import media
+from ....module_utils._storage.units import LEAST_BLOCK, known_block
 from ..model import Disk, ExistingSpace, Firmware, Hardware
 
-_DEFAULT_BLOCK = 512
-_LARGEST_BLOCK = 2**20
 _LARGEST_NUMBER = 2**32
 _VOLUME = "lvm"
 
@@ -29,10 +28,10 @@ _VOLUME = "lvm"
 class _Block(Kind):
     """The size of a disk's blocks in bytes."""
 
-    blank = _DEFAULT_BLOCK
+    blank = LEAST_BLOCK
 
     def read(self, value: t.Any) -> int:
-        if not is_whole(value) or not _DEFAULT_BLOCK <= value <= _LARGEST_BLOCK or value & (value - 1):
+        if not is_whole(value) or known_block(value) is None:
             raise ValueError(f"{shown(value)} is not a block size; it is a power of two in bytes, 512 or more")
         return int(value)
 
@@ -65,8 +64,8 @@ _DISK = Table(
         Row("size_bytes", _BYTES, "Its size in bytes."),
         *(Row(name, Text(), default="") for name in ("path", "dev", "type", "transport")),
         Row("drive", ListOf(Text(filled=True), "drives", single=True), "What fails together with it: equal text means one drive."),
-        Row("logical_block", _Block(), default=_DEFAULT_BLOCK),
-        Row("physical_block", _Block(), default=_DEFAULT_BLOCK),
+        Row("logical_block", _Block(), default=LEAST_BLOCK),
+        Row("physical_block", _Block(), default=LEAST_BLOCK),
         Row("partitions", ListOf(_PARTITION, "partitions"), default=()),
         Row("holders", Anything()),
     ],

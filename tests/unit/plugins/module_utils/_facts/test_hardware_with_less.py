@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible_collections.bareon.allocator.tests.support.host.hardware_facts import content, disks, facts
 from ansible_collections.bareon.allocator.tests.support.host.recorded_host import RecordedHost
@@ -150,6 +152,18 @@ class TestMissingTools:
 
         assert [disk["id"] for disk in hardware["disks"]] == [disk["id"] for disk in facts(host)[0]["disks"]]
         assert warnings[0].startswith("the output of lsblk cannot be used")
+
+    @pytest.mark.parametrize("size", ["0", "3", "1099511627776"])
+    def test_a_size_of_blocks_that_no_disk_has_is_unknown(self, size):
+        host = RecordedHost.load("vm-fresh.json")
+        command = next(command for command in host.record["commands"] if command.startswith("lsblk --json"))
+        text = host.record["commands"][command]["stdout"]
+        listed = re.sub(r'("(?:log|phy)-sec": *)[^,}\]]+', rf'\g<1>"{size}"', text)
+
+        found = disks(host.with_command(command, listed))
+
+        assert listed != text
+        assert {(disk["logical_block"], disk["physical_block"]) for disk in found.values()} == {(512, 512)}
 
     @pytest.mark.parametrize(
         "text", ["not JSON", "{}", '{"partitiontable": {}}', '{"partitiontable": {"label": "gpt", "partitions": [{"node": "x"}]}}']

@@ -212,6 +212,34 @@ def test_lsblk_with_paths_for_names(device: Plain, dev: str) -> None:
     assert found["/dev/nvme0n1"]["transport"] == "nvme"
 
 
+@pytest.mark.parametrize("size", [0, 3, 520, 2**40])
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda size: lsblk.read({"blockdevices": [{**row("sda"), "log-sec": size, "phy-sec": size}]}),
+        lambda size: lshw.read(
+            {
+                "id": "disk",
+                "class": "disk",
+                "logicalname": "/dev/sda",
+                "size": SIZE,
+                "configuration": {"logicalsectorsize": str(size), "sectorsize": str(size)},
+            }
+        ),
+        lambda size: maas.read({"physicalblockdevice_set": [{"name": "sda", "size": SIZE, "block_size": size}]}),
+        lambda size: ansible_devices.read({"sda": {"sectors": SIZE // 512, "sectorsize": size}}),
+        lambda size: ironic.read({"disks": [{"name": "/dev/sda", "size": SIZE, "logical_sectors": size, "physical_sectors": size}]}),
+        lambda size: redfish.read({"drives": [{"@odata.id": "/Drives/0", "Id": "0", "CapacityBytes": SIZE, "BlockSizeBytes": size}]}),
+    ],
+    ids=["lsblk", "lshw", "maas", "ansible", "ironic", "redfish"],
+)
+def test_a_size_of_blocks_that_no_disk_has_is_unknown(record: t.Callable[[int], Recorded], size: int) -> None:
+    facts, _warnings = to_hardware(record(size))
+    assert {"logical_block", "physical_block"}.isdisjoint(facts["disks"][0])
+    (disk,) = parse_hardware(facts).disks
+    assert (disk.logical_block, disk.physical_block) == (512, 512)
+
+
 def test_a_partition_in_a_flat_list_without_types_is_no_disk() -> None:
     flat = [{"name": name, "size": SIZE} for name in ("sda", "sda1", "nvme0n1", "nvme0n1p2", "sdaa")]
     assert list(disks(read_lsblk(*flat))[0]) == ["/dev/nvme0n1", "/dev/sda", "/dev/sdaa"]
