@@ -271,7 +271,8 @@ options:
       per_disk:
         description:
           - Makes one V(partition), or this number of them, on every disk that the space may use. Bounds apply to each of them.
-          - With O(schema[].apart_from) it is every disk but those on which these spaces lie, which take as few of them as they need.
+          - With O(schema[].apart_from) it is every disk but those on which these spaces lie, which take as few of them as they need, or
+            all that they may use if they have O(schema[].per_disk) as well.
         type: raw
         default: false
       optional:

@@ -62,8 +62,14 @@ def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> 
     spread = Spread(hardware, schema, frozenset(space.id for space in schema.spaces if space.per_disk and space.apart_from))
     if not spread.spaces:
         return Settled(schema)
+    # What is on every disk, and apart from nothing, has all of its disks.
+    on_all = {space.id: space.allowed for space in schema.spaces if space.per_disk and space.id not in spread.spaces}
+    schema = _settled(hardware, schema, spread.spaces, {}, on_all)
+    spread = replace(spread, schema=schema)
+    if not spread.groups:
+        return Settled(schema)
     parts = {name: _parts(schema, name) for name in sorted(frozenset().union(*spread.groups.values()))}
-    best = _OnBestDisks(spread, parts, reserve).find() if parts else None
+    best = _OnBestDisks(spread, parts, reserve).find()
     if best is not None:
         return best
     # Where there is no plan, the others lie where they would by themselves, for the reason to be found.
@@ -78,7 +84,7 @@ def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> 
         first = first or settled
         try:
             allocate_fair(hardware, settled, reserve=reserve)
-            return Settled(settled, Gap(frozenset(parts) | spread.spaces, 1.0) if parts else None)
+            return Settled(settled, Gap(frozenset(parts) | spread.spaces, 1.0))
         except NoSolution:
             # Where the others lie on disks that the space needs, they may do with smaller ones.
             continue

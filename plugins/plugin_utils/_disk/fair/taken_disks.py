@@ -37,9 +37,10 @@ class Spread:
 
     @property
     def groups(self) -> Mapping[frozenset[str], frozenset[str]]:
-        """The others, by the spaces that are apart from them: they lie on the same disks."""
+        """The others that are not on every disk themselves, by the spaces that are apart from them: they lie on the same disks."""
         found: dict[frozenset[str], frozenset[str]] = {}
-        for name in sorted({name for space in self._own for name in space.apart_from} - self.spaces):
+        on_every_disk = {space.id for space in self.schema.spaces if space.per_disk}
+        for name in sorted({name for space in self._own for name in space.apart_from} - on_every_disk):
             spaces = frozenset(space.id for space in self._own if name in space.apart_from)
             found[spaces] = found.get(spaces, frozenset()) | {name}
         return found

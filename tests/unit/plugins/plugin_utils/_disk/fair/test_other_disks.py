@@ -97,6 +97,26 @@ def test_others_that_leave_no_disk_are_the_reason() -> None:
     assert [one["id"] for one in planned["left_out"]] == ["osd"]
 
 
+@pytest.mark.parametrize("several", [{"per_disk": True}, {"per_disk": 2, "size": 1000}, {"type": "partitions", "per_disk": True}])
+def test_what_is_on_every_disk_itself_keeps_all_disks_that_it_may_use(several: Plain) -> None:
+    other = {"id": "log", "type": "partition", **several}
+    hardware = machine(50000, 50000, 50000, drive=["x", "y", "y"])
+    found = disks_of(hardware, [{**OSD, "apart_from": ["log"]}, {**other, "disks": ["d0"]}])
+    assert ({*found["log"]}, found["osd"]) == ({"d0"}, ["d1", "d2"])
+    for disks in (["d0", "d1"], None):
+        with pytest.raises(NoSolution) as raised:
+            Planner([{**OSD, "apart_from": ["log"]}, {**other, "disks": disks}]).plan(hardware)
+        assert [one["name"] for one in raised.value.conflict["constraints"]] == ["apart:osd"]
+
+
+def test_it_is_apart_from_what_is_on_every_disk_and_from_others() -> None:
+    everywhere = {"id": "log", "type": "partition", "per_disk": True, "disks": ["d0", "d1"]}
+    schema = [{**OSD, "apart_from": ["os", "log"]}, everywhere, {"id": "os", "type": "partition", "size": 1000}]
+    found = disks_of(machine(50000, 50000, 50000, 50000), schema)
+    assert found["log"] == ["d0", "d1"]
+    assert set(found["osd"]) == {"d2", "d3"} - set(found["os"])
+
+
 @pytest.mark.parametrize("empty", [*itertools.product([True, False], repeat=3)])
 def test_of_equal_disks_the_first_empty_one_is_taken(empty: tuple[bool, ...]) -> None:
     table = [{"partitions": [] if one else [{"number": 1, "start": 1, "size": 100}]} for one in empty]
