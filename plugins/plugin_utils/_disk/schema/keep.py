@@ -16,7 +16,7 @@ from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import Text, Whole
 from ....module_utils._data.words import listed
 from ..existing import describe
-from ..model import ExistingSpace, Hardware, LeftOutDisk, Schema, Space, SpaceType
+from ..model import Disk, ExistingSpace, Hardware, LeftOutDisk, Schema, Space, SpaceType
 
 _KEYS = ("partlabel", "uuid", "number")
 _MOST_NAMES = 6
@@ -60,9 +60,14 @@ def kept_at(
     if len(found) > 1 and space_type in _SINGLE:
         where = listed([describe(hardware.disks[position], there) for position, there in found], _MOST_NAMES)
         mistakes.add(f"{place}.keep", f"{len(found)} partitions have the {key} {value}: {where}; say with disks which is meant")
-    if not found and any(hardware.disks[position].existing for position in allowed):
-        there = [describe(hardware.disks[position], one) for position in sorted(allowed) for one in hardware.disks[position].existing]
+    disks = [hardware.disks[position] for position in sorted(allowed)]
+    there = [describe(disk, one) for disk in disks for one in disk.existing]
+    bare = [disk.id for disk in disks if _has_content_without_table(disk)]
+    if not found and there:
         mistakes.add(f"{place}.keep", f"no partition has the {key} {value}; there are {listed(there, _MOST_NAMES)}")
+    elif not found and bare:
+        says = f"no partition has the {key} {value}; not empty, but without a partition table: {listed(bare, _MOST_NAMES)}"
+        mistakes.add(f"{place}.keep", f"{says}; exclude such disks with disks or avoid_disks to make it new")
     return tuple((position, there.start) for position, there in found)
 
 
@@ -85,13 +90,17 @@ def with_existing(schema: Schema, hardware: Hardware) -> Schema:
 def without_room_for_more(hardware: Hardware) -> Iterator[LeftOutDisk]:
     """Yield the disks that are not empty and whose table cannot keep present contents next to new partitions."""
     for disk in hardware.disks:
-        table, facts = disk.facts.get("table"), disk.facts
-        content = facts.get("content")
-        bare = not disk.existing and (bool(content) or bool(facts.get("holders")) or facts.get("empty") is False)
+        table = disk.facts.get("table")
         if table not in (None, "gpt") and disk.existing:
             yield LeftOutDisk(disk, f"has a table of the type {table}, to which nothing is added (keep_existing)")
-        elif bare and table is None:
+        elif _has_content_without_table(disk):
             yield LeftOutDisk(disk, "has no partition table, and something on it that stays (keep_existing)")
+
+
+def _has_content_without_table(disk: Disk) -> bool:
+    facts = disk.facts
+    is_empty = not facts.get("content") and not facts.get("holders") and facts.get("empty") is not False
+    return not disk.existing and facts.get("table") is None and not is_empty
 
 
 def _staying(there: ExistingSpace, disk: int, taken: Collection[str]) -> Space:

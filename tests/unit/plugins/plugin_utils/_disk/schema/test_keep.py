@@ -107,6 +107,17 @@ def test_on_empty_disks_it_is_made() -> None:
     assert any("win is to be kept, but is not on any disk yet" in warning for warning in planned["warnings"])
 
 
+@pytest.mark.parametrize("keep", [{"partlabel": "data"}, {"uuid": "beef"}, {"number": 1}])
+def test_on_a_disk_with_something_and_no_table_nothing_can_be_kept(keep: Plain) -> None:
+    bare = disk(partitions=[], table=None, empty=False, content=[{"dev": "/dev/sda", "type": "ext4", "label": "data"}])
+    schema = [{"id": "data", "type": "partition", "keep": keep}, ROOT]
+    says = mistake(schema, bare)
+    assert "schema[0].keep" in says
+    assert "sda" in says
+    planned = plan([{**schema[0], "disks": ["sdb"]}, {**ROOT, "disks": ["sdb"]}], bare, disk("sdb", partitions=[]))
+    assert "data" in dict(spaces(planned)["sdb"])
+
+
 def test_keep_and_keep_data_agree() -> None:
     kept = {"id": "win", "type": "partition", "keep": {"number": 3}}
     assert "schema[0].keep_data: is false together with keep" in mistake([{**kept, "keep_data": False}, ROOT], disk())
