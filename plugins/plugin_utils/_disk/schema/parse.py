@@ -435,7 +435,7 @@ class _Reader:
             self.left_out[entry.id] = "no disk of this machine is left for it"
         elif not allowed:
             self.warnings.append(f"{place}: no disk of this machine is left for {entry.id}")
-        if values["best_with_disks"] is None:
+        if values["best_with_disks"] is None or self.mistakes.concern(f"{place}.best_with_disks"):
             return _Choice(allowed)
         wanted = as_tiers(entry.raw["best_with_disks"], values["best_with_disks"])
         tiers = without_repetition(self._positions(f"{place}.best_with_disks", tier) & allowed for tier in wanted)

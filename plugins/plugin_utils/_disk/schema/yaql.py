@@ -35,6 +35,7 @@ _OPTIONS = {
 
 
 _MOST_DISKS = 4
+_NO_OPERATOR = re.compile(r"No function \"operator (\S+)\" matches supplied arguments")
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-fA-F]+>")
 """How Python shows an object that has no words for itself."""
 
@@ -143,6 +144,9 @@ def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"the facts have no {error.args[0]!r}" if error.args else "the facts have no such key"
     said = str(error).replace("#property#", "property ").replace("#operator_", "operator ")
+    operator = _NO_OPERATOR.fullmatch(said)
+    if operator is not None:
+        return f"{operator[1]} does not take such values together, as text and a number; int() makes a number of text, str() text of a number"
     return _ADDRESS.sub("a value", said) or type(error).__name__
 
 
