@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from .errors import Mistakes, Place, suggest
-from .units import SIZE_PATTERN, parse_mib
+from .units import NO_SIZE_PATTERN, SIZE_PATTERN, parse_mib
 
 if t.TYPE_CHECKING:
     from enum import StrEnum
@@ -230,27 +230,32 @@ class Number(Kind):
 
 
 class Size(Kind):
-    """A size in MiB, 0 or more: a number, or text such as `50 GiB`. Requested sizes are rounded up, existing sizes down."""
+    """A size in MiB, without `zero` more than 0: a number, or text such as `50 GiB`. Requested sizes are rounded up, existing ones down."""
 
     wanted, blank = "a size in MiB, or text such as '50 GiB'", 0
 
-    def __init__(self, rounded: Callable[[t.Any], t.Any] = math.ceil) -> None:
-        self._rounded = rounded
+    def __init__(self, rounded: Callable[[t.Any], t.Any] = math.ceil, *, zero: bool = True) -> None:
+        self._rounded, self._least = rounded, 0 if zero else 1
 
     def read(self, value: t.Any) -> t.Any:
         """Return the size in MiB, whole unless it is not to be rounded."""
-        if value.__class__ is int and 0 <= value <= LARGEST_SIZE:
+        if value.__class__ is int and self._least <= value <= LARGEST_SIZE:
             return value
         amount = parse_mib(value) if isinstance(value, str) else value
         if not isinstance(value, str) and not is_number(value):
             self.refuse(value)
         if not 0 <= amount <= LARGEST_SIZE:
             raise ValueError(f"is {shown(value)}; {'must be 0 or more' if amount < 0 else 'that is not a usable size'}")
+        if not amount and self._least:
+            raise ValueError("is 0; leave it out if there is to be none")
         return self._rounded(amount)
 
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
-        return {"anyOf": [{"type": "number", "minimum": 0, "maximum": LARGEST_SIZE}, {"type": "string", "pattern": SIZE_PATTERN}]}
+        least = "exclusiveMinimum" if self._least else "minimum"
+        number: Json = {"type": "number", least: 0, "maximum": LARGEST_SIZE}
+        text: Json = {"type": "string", "pattern": SIZE_PATTERN} | ({"not": {"pattern": NO_SIZE_PATTERN}} if self._least else {})
+        return {"anyOf": [number, text]}
 
 
 class Truth(Kind):

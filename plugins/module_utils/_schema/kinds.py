@@ -14,6 +14,7 @@ from .._data.errors import Mistakes, Place
 from .._data.kinds import LARGEST_SIZE, Json, Kind, Truth, Whole, shown
 from .._storage import names, zfs
 from .._storage.names import GUID_WANTED, guid_of
+from .._storage.options.datasets import OF_POOLS, PROPERTIES
 from .._storage.raid import RaidLevel, parse_level
 
 WhyNot = t.Callable[[str], t.Optional[str]]
@@ -109,7 +110,12 @@ class Properties(Kind):
         """Return the JSON Schema."""
         return {
             "type": "object",
-            "propertyNames": {"pattern": f"^({zfs.PROPERTY_PATTERN})$", "not": {"enum": sorted({*zfs.OWN_KEYS, *zfs.NOT_HERE})}},
+            "propertyNames": {
+                "anyOf": [
+                    {"enum": sorted({*PROPERTIES} - {*OF_POOLS, *zfs.OWN_KEYS, *zfs.NOT_HERE})},
+                    {"pattern": f"^{zfs.USER_PROPERTY_PATTERN}$"},
+                ]
+            },
             "additionalProperties": {"type": ["string", "integer", "boolean"]},
         }
 

@@ -29,8 +29,8 @@ _MEMBER_UUID = struct.Struct("<64x8s195x16s")
 """The magic number, and the UUID in `dev_item` (struct btrfs_super_block, include/uapi/linux/btrfs_tree.h of the kernel)."""
 
 NAME_WANTED = "a path of letters, digits and @ _ + . - below the top of the file system, such as @home or @/.snapshots"
-NAME_PATTERN = r"/?[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]*(/[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]*)*"
-_LONGEST_PART = 255
+_PART = r"(?!\.{1,2}(/|\s*$))[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]{0,254}"
+NAME_PATTERN = rf"/?{_PART}(/{_PART})*"
 
 OF_THE_WHOLE = frozenset(
     {
@@ -74,9 +74,7 @@ def make_options(level: str) -> tuple[str, ...]:
 
 def subvolume_name(text: str) -> t.Optional[str]:
     """Return the path of a subvolume below the top, without a slash in front; None for one that is none."""
-    parts = text.lstrip("/").split("/")
-    usable = re.fullmatch(NAME_PATTERN, text) and not any(part in (".", "..") or len(part) > _LONGEST_PART for part in parts)
-    return "/".join(parts) if usable else None
+    return text.removeprefix("/") if re.fullmatch(NAME_PATTERN, text) else None
 
 
 def misplaced_option(options: str) -> t.Optional[str]:

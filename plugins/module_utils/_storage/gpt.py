@@ -78,6 +78,10 @@ _CHECKSUM = slice(16, 20)
 _MOST_BYTES = 1024**2
 
 
+NAME_PATTERN = rf'^\s*[^-"\s\x00-\x1f\x7f]([^"\x00-\x1f\x7f]{{0,{LONGEST_NAME - 2}}}[^"\s\x00-\x1f\x7f])?\s*$'
+"""What why_no_name takes, between blanks, as a regular expression of JSON Schema, which does not know what else cannot be printed."""
+
+
 def why_no_name(name: str) -> t.Optional[str]:
     """Return what stands against a name of a partition, and what would be right; None for nothing.
 

@@ -85,7 +85,7 @@ POOL_PATTERN = r"(?!mirror|raidz|draid|spare|log$|c[0-9])[A-Za-z][A-Za-z0-9_.:-]
 DATASET_WANTED = "a path of letters, digits and _ - . : below the pool, such as home or home/alice"
 DATASET_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z0-9][A-Za-z0-9_.:-]*)*"
 _LONGEST_NAME = 200
-PROPERTY_PATTERN = r"[a-z0-9]+|[a-z0-9_.:-]*:[a-z0-9_.:-]+"
+USER_PROPERTY_PATTERN = r"[a-z0-9_.:-]*:[a-z0-9_.:-]+"
 _LONGEST_VALUE = 1024
 _FEATURE = "feature@"
 
@@ -213,7 +213,7 @@ def why_no_property(name: str, value: str) -> t.Optional[str]:
     if name in PROPERTIES:
         says = PROPERTIES[name].why_not(value)
         return None if says is None else f"{name} {says}"
-    if ":" not in name or re.fullmatch(PROPERTY_PATTERN, name) is None or len(name) > _LONGEST_NAME:
+    if re.fullmatch(USER_PROPERTY_PATTERN, name) is None or len(name) > _LONGEST_NAME:
         return f"{shown(name)} is no property of datasets, {not_among(name, PROPERTIES)}; your own have a colon"
     if not value or len(value) > _LONGEST_VALUE or not value.isprintable():
         return f"the value of {name} has to be text that can be printed, of at most {_LONGEST_VALUE} characters"

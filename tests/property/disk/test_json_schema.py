@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The JSON Schema of a dynamic schema beside the product: what one refuses the other refuses, but for what a JSON Schema cannot say."""
+"""The JSON Schema of a dynamic schema beside the product: what one refuses the other refuses, but for what a JSON Schema cannot say.
+
+Spaces with values of all kinds, schemas drawn from the JSON Schema, and these damaged.
+"""
 
 from __future__ import annotations
 
+import json
 import random
 import typing as t
 
@@ -14,8 +18,10 @@ import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Mistakes, NoSolution
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import SpaceType
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.planner import Planner
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.values import KEYS_OF_SOME, SPACE
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.schema.values import KEYS_OF_SOME, SPACE, SPACES
 from ansible_collections.bareon.allocator.tests.support import json_schemas
+from ansible_collections.bareon.allocator.tests.support.drawn import drawn
+from ansible_collections.bareon.allocator.tests.support.fuzz.mutations import mutate
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 
 GUID = "0fc63daf-8483-4772-8e79-3d69d8477de4"
@@ -94,6 +100,10 @@ MORE_THAN_A_PATTERN = frozenset(
 """Keys whose texts mean sizes that must be powers of two, names and paths: the product says more of them than a pattern can."""
 
 
+SIZES = frozenset({"size", "min_size", "max_size", "quota", "reservation"})
+"""Keys of sizes: a pattern does not say how much a text comes to."""
+
+
 def refused(entry: dict[str, t.Any]) -> bool:
     """Return whether the product refuses a space for the kinds of its values, or for keys that make no sense for its type."""
     mistakes = Mistakes()
@@ -102,10 +112,10 @@ def refused(entry: dict[str, t.Any]) -> bool:
     return bool(mistakes) or any(key in KEYS_OF_SOME and entry["type"] not in KEYS_OF_SOME[key] for key in given)
 
 
-def refused_in_all(entry: dict[str, t.Any]) -> bool:
+def refused_in_all(*entries: t.Any) -> bool:
     """Return whether a plan is refused, for whatever mistake."""
     try:
-        Planner([entry]).plan({"disks": [{"id": f"d{at}", "size": 10**6} for at in range(4)], "ram": 1000})
+        Planner(list(entries)).plan({"disks": [{"id": f"d{at}", "size": 10**6} for at in range(4)], "ram": 1000})
     except InputError:
         return True
     except NoSolution:
@@ -137,3 +147,70 @@ def test_schema_and_product_refuse_the_same(seed: int) -> None:
             looser.append(entry)
     assert stricter == []
     assert looser == []
+
+
+def faults(schema: t.Any) -> list[str]:
+    """Return the places of values of wrong kinds, and of keys that make no sense for their types."""
+    mistakes = Mistakes()
+    SPACES.read_nested(schema, "schema", mistakes)
+    entries = [entry for entry in schema if isinstance(entry, dict)] if isinstance(schema, list) else []
+    senseless = [
+        key
+        for entry in entries
+        for key, value in entry.items()
+        if value is not None and key in KEYS_OF_SOME and entry.get("type") in [*SpaceType] and entry["type"] not in KEYS_OF_SOME[key]
+    ]
+    return [*(mistake.place for mistake in mistakes.found()), *senseless]
+
+
+def is_comparable(schema: t.Any) -> bool:
+    """Return whether it is JSON in UTF-8 that has no expressions, and no whole numbers with a point, which are integers to JSON Schema."""
+    try:
+        text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except ValueError:
+        return False
+    return (
+        json.loads(text) == schema
+        and "yaql=" not in text
+        and not any(isinstance(value, float) and value.is_integer() for value in values(schema))
+    )
+
+
+def values(data: t.Any) -> t.Iterator[t.Any]:
+    yield data
+    for item in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from values(item)
+
+
+def without_expressions(schema: t.Any) -> t.Any:
+    if isinstance(schema, list):
+        return [without_expressions(item) for item in schema if not (isinstance(item, dict) and item.get("pattern") == "^yaql=")]
+    return {key: without_expressions(value) for key, value in schema.items()} if isinstance(schema, dict) else schema
+
+
+def drawn_schemas(seed: int) -> t.Iterator[t.Any]:
+    """Yield schemas drawn from the JSON Schema, most of them with keys that make sense for their types alone, and some of them damaged."""
+    source, chance = without_expressions(json_schemas.schemas()["dynamic-schema.json"]), random.Random(seed)
+    for _schema in range(examples(400)):
+        found = drawn(source, chance)
+        for entry in found if chance.random() < 0.8 else ():
+            for key in [key for key in entry if entry["type"] not in KEYS_OF_SOME.get(key, SpaceType)]:
+                del entry[key]
+        yield found if chance.random() < 0.5 else mutate(chance, found)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_drawn_from_the_schema_is_refused_by_both_or_by_neither(seed: int) -> None:
+    validator = jsonschema.Draft202012Validator(json_schemas.schemas()["dynamic-schema.json"])
+    stricter, looser, agreed = [], [], {True: 0, False: 0}
+    for schema in filter(is_comparable, drawn_schemas(seed)):
+        valid, wrong = validator.is_valid(schema), faults(schema)
+        if valid:
+            looser += [(place, schema) for place in wrong if place.rpartition(".")[2] not in MORE_THAN_A_PATTERN | SIZES]
+        elif not wrong and not refused_in_all(*schema):
+            stricter.append(schema)
+        agreed[valid] += valid is not bool(wrong)
+    assert stricter == []
+    assert looser == []
+    assert min(agreed.values()) > examples(400) // 10

@@ -9,9 +9,11 @@ from __future__ import annotations
 from ....module_utils._data.containers import Row
 from ....module_utils._data.kinds import Word
 from ....module_utils._storage.raid import ALL_LAYOUTS, BITMAPS, LARGEST_CHUNK, LEAST_CHUNK, is_chunk
-from .sizes import Kib
+from .sizes import Kib, powers_of_two
 
-_CHUNK = Kib(f"a power of two from {LEAST_CHUNK} KiB to {LARGEST_CHUNK} KiB, such as 64 KiB", is_chunk, LEAST_CHUNK, LARGEST_CHUNK)
+_CHUNK = Kib(
+    f"a power of two from {LEAST_CHUNK} KiB to {LARGEST_CHUNK} KiB, such as 64 KiB", is_chunk, powers_of_two(LEAST_CHUNK, LARGEST_CHUNK)
+)
 ARRAY_ROWS = (
     Row("bitmap", Word(BITMAPS), "Whether md notes which regions of an array are being written: internal, as by default, or none."),
     Row("chunk", _CHUNK, f"How much of an array is on one disk before the next one begins; by default {LARGEST_CHUNK} KiB."),

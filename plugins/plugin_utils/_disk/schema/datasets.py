@@ -13,7 +13,6 @@ from ....module_utils._data.errors import Mistakes, Place, spelled
 from ....module_utils._data.kinds import Checked, Json, Kind, Size, shown
 from ....module_utils._schema.kinds import Properties
 from ....module_utils._storage import zfs
-from ....module_utils._storage.filesystems import SWAP
 from .mounts import Mount
 
 
@@ -32,9 +31,9 @@ _DATASET = Table(
             "Its path below the pool.",
             required=True,
         ),
-        Row("mount", Mount(), "Where it is mounted; by default below what it lies in."),
-        Row("quota", Size(), "The most that it and all in it may hold."),
-        Row("reservation", Size(), "What it has for itself, whatever others take."),
+        Row("mount", Mount("a dataset"), "Where it is mounted; by default below what it lies in."),
+        Row("quota", Size(zero=False), "The most that it and all in it may hold."),
+        Row("reservation", Size(zero=False), "What it has for itself, whatever others take."),
         Row("properties", Properties(), "Its properties, as zfs has them.", default=()),
     ],
 )
@@ -53,12 +52,6 @@ class Datasets(Kind):
         found: tuple[Values, ...] = self._list.read_nested(value, place, mistakes)
         named = [(f"{spelled(place)}[{at}]", values) for at, values in enumerate(found)]
         refuse_doubles(((where, values["name"]) for where, values in named), "name", mistakes)
-        for where, values in named:
-            if values["mount"] == SWAP:
-                mistakes.add(f"{where}.mount", "is 'swap'; a dataset holds files")
-            for key in ("quota", "reservation"):
-                if values[key] == 0:
-                    mistakes.add(f"{where}.{key}", "is 0; leave it out if there is to be none")
         return found
 
     def json_schema(self) -> Json:

@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from ....module_utils._data.containers import Row
 from ....module_utils._data.errors import Mistakes, suggest
 from ....module_utils._data.kinds import Json, Kind, Text, Whole, Word, is_number
-from ....module_utils._data.units import SIZE_PATTERN
 from ....module_utils._data.words import listed
 from ....module_utils._storage import cache, lvm, thin
 from ..model import Space, SpaceType
 from .entry import Entry
-from .sizes import Kib, SpaceSize
+from .sizes import Kib, SpaceSize, powers_of_two, text_of_size
 
 _MOST_OVERCOMMIT = 1000
 _NOT_OF_CACHES = (
@@ -39,9 +38,7 @@ class _Extent(Kind):
         return int(size.number)
 
     def json_schema(self) -> Json:
-        return {
-            "anyOf": [{"enum": [2**power for power in range(lvm.LARGEST_EXTENT.bit_length())]}, {"type": "string", "pattern": SIZE_PATTERN}]
-        }
+        return {"anyOf": [powers_of_two(1024, lvm.LARGEST_EXTENT * 1024), text_of_size()]}
 
 
 class _Overcommit(Kind):
@@ -58,8 +55,16 @@ class _Overcommit(Kind):
         return {"type": "number", "minimum": 1, "maximum": _MOST_OVERCOMMIT}
 
 
-_CHUNK = Kib("a multiple of 64 KiB up to 1 GiB, such as 256 KiB", thin.is_chunk, thin.LEAST_CHUNK, thin.LARGEST_CHUNK)
-_STRIPE_SIZE = Kib(f"a power of two from {lvm.LEAST_STRIPE} KiB on, such as 64 KiB", lvm.is_stripe, lvm.LEAST_STRIPE)
+_CHUNK = Kib(
+    "a multiple of 64 KiB up to 1 GiB, such as 256 KiB",
+    thin.is_chunk,
+    {"type": "number", "minimum": thin.LEAST_CHUNK / 1024, "maximum": thin.LARGEST_CHUNK / 1024, "multipleOf": thin.LEAST_CHUNK / 1024},
+)
+_STRIPE_SIZE = Kib(
+    f"a power of two from {lvm.LEAST_STRIPE} KiB on, such as 64 KiB",
+    lvm.is_stripe,
+    powers_of_two(lvm.LEAST_STRIPE, lvm.LARGEST_EXTENT * 1024),
+)
 
 
 class _Metadata(Kind):
@@ -75,7 +80,7 @@ class _Metadata(Kind):
 
     def json_schema(self) -> Json:
         number = {"type": "number", "minimum": thin.LEAST_METADATA, "maximum": thin.MOST_METADATA}
-        return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
+        return {"anyOf": [number, text_of_size()]}
 
 
 POOL_ROWS = (

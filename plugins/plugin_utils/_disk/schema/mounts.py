@@ -9,9 +9,10 @@ from __future__ import annotations
 import typing as t
 
 from ....module_utils._data.kinds import Json, Kind, Text
+from ....module_utils._storage.filesystems import SWAP
 from ....module_utils._storage.names import why_no_mount
 
-NO_MOUNT = ("none", "swap")
+NO_MOUNT = ("none", SWAP)
 
 
 class Mount(Kind):
@@ -19,8 +20,14 @@ class Mount(Kind):
 
     wanted = "an absolute path without spaces, or none"
 
+    def __init__(self, holds_files: str = "") -> None:
+        """`holds_files` is what can never be swap, in words."""
+        self._holds_files = holds_files
+
     def read(self, value: t.Any) -> str:
         path = Text(filled=True).read(value)
+        if path == SWAP and self._holds_files:
+            raise ValueError(f"is {SWAP!r}; {self._holds_files} holds files")
         if path in NO_MOUNT:
             return path
         short = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
@@ -29,4 +36,4 @@ class Mount(Kind):
         return short
 
     def json_schema(self) -> Json:
-        return {"type": "string", "pattern": r"^\s*(/\S*|none|swap)\s*$"}
+        return {"type": "string", "pattern": rf"^\s*(/\S*|none{'' if self._holds_files else '|swap'})\s*$"}

@@ -16,7 +16,7 @@ from ....module_utils._data.kinds import LARGEST_SIZE, Json, Kind, is_number, sh
 from ....module_utils._data.units import NO_SIZE_PATTERN, SIZE_PATTERN, parse_mib
 from ....module_utils._storage.units import KIB
 
-_PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)\s*%\s*")
+_PERCENTAGE = re.compile(r"\s*(?P<number>[0-9]{1,15}(?:\.[0-9]{1,15})?)\s*%\s*")
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,17 @@ class SpaceSize(Kind):
 
     def json_schema(self) -> Json:
         number = {"type": "number", "maximum": LARGEST_SIZE} | ({"minimum": 0} if self._zero else {"exclusiveMinimum": 0})
-        texts: list[Json] = [{"type": "string", "pattern": pattern} for pattern in (SIZE_PATTERN, r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$")]
+        texts: list[Json] = [
+            {"type": "string", "pattern": pattern} for pattern in (SIZE_PATTERN, r"^\s*[0-9]{1,15}(\.[0-9]{1,15})?\s*%\s*$")
+        ]
         return {"anyOf": [number, *(text if self._zero else {**text, "not": {"pattern": NO_SIZE_PATTERN}} for text in texts)]}
 
 
 class Kib(Kind):
-    """A size in whole KiB of which `is_right` says whether it can be; a number without a unit is MiB. `least` and `most` are KiB."""
+    """A size in whole KiB of which `is_right` says whether it can be; a number without a unit is MiB, and `numbers` its JSON Schema."""
 
-    def __init__(self, wanted: str, is_right: Callable[[int], bool], least: int, most: int | None = None) -> None:
-        self.wanted, self._is_right = f"{wanted}; a number without a unit is MiB", is_right
-        self._bounds = {"minimum": least / KIB} | ({} if most is None else {"maximum": most / KIB})
+    def __init__(self, wanted: str, is_right: Callable[[int], bool], numbers: Json) -> None:
+        self.wanted, self._is_right, self._numbers = f"{wanted}; a number without a unit is MiB", is_right, numbers
 
     def read(self, value: t.Any) -> int:
         """Return the KiB."""
@@ -76,4 +77,14 @@ class Kib(Kind):
 
     def json_schema(self) -> Json:
         """Return the JSON Schema."""
-        return {"anyOf": [{"type": "number", **self._bounds}, {"type": "string", "pattern": SIZE_PATTERN}]}
+        return {"anyOf": [self._numbers, text_of_size()]}
+
+
+def powers_of_two(least: int, most: int) -> Json:
+    """Return the JSON Schema of MiB that are powers of two; `least` and `most` are KiB, and powers of two."""
+    return {"enum": [2**power / KIB for power in range(least.bit_length() - 1, most.bit_length())]}
+
+
+def text_of_size() -> Json:
+    """Return the JSON Schema of a size that is written as text, and not nothing."""
+    return {"type": "string", "pattern": SIZE_PATTERN, "not": {"pattern": NO_SIZE_PATTERN}}

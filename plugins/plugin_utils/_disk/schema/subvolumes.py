@@ -12,7 +12,6 @@ from ....module_utils._data.containers import ListOf, Row, Table, Values, refuse
 from ....module_utils._data.errors import Mistakes, Place, spelled
 from ....module_utils._data.kinds import Checked, Json, Kind, Size, Text, shown
 from ....module_utils._storage import btrfs
-from ....module_utils._storage.filesystems import SWAP
 from .mounts import Mount
 
 
@@ -35,9 +34,9 @@ _SUBVOLUME = Table(
             "Its path below the top of the file system.",
             required=True,
         ),
-        Row("mount", Mount(), "Where it is mounted."),
+        Row("mount", Mount("a subvolume"), "Where it is mounted."),
         Row("mount_options", Text(filled=True), "Options of its mount, after those of the space."),
-        Row("quota", Size(), "The most that it may hold; quotas may come to more than there is."),
+        Row("quota", Size(zero=False), "The most that it may hold; quotas may come to more than there is."),
     ],
 )
 
@@ -59,10 +58,6 @@ class Subvolumes(Kind):
             misplaced = btrfs.misplaced_option(values["mount_options"] or "")
             if misplaced is not None:
                 mistakes.add(f"{where}.mount_options", btrfs.why_misplaced(misplaced))
-            if values["mount"] == SWAP:
-                mistakes.add(f"{where}.mount", "is 'swap'; a subvolume holds files")
-            if values["quota"] == 0:
-                mistakes.add(f"{where}.quota", "is 0; leave it out if there is to be no limit")
         return found
 
     def json_schema(self) -> Json:

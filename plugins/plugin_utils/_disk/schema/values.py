@@ -118,7 +118,10 @@ class _Id(Kind):
         return name
 
     def json_schema(self) -> Json:
-        return {"type": "string", "pattern": r"^\s*[A-Za-z0-9_.+][A-Za-z0-9_.+-]{0,62}\s*$", "not": {"enum": list(_RESERVED_IDS)}}
+        return {
+            "type": "string",
+            "pattern": rf"^\s*(?!({'|'.join(map(re.escape, _RESERVED_IDS))})\s*$)[A-Za-z0-9_.+][A-Za-z0-9_.+-]{{0,62}}\s*$",
+        }
 
 
 class _Weight(Kind):
@@ -182,7 +185,7 @@ class _PartitionType(Kind):
 
     def json_schema(self) -> Json:
         names = "|".join(_folded(name) for name in gpt.DISCOVERABLE)
-        return {"type": "string", "pattern": f"^\\s*({names}|[{{]?[0-9A-Fa-f-]{{32,36}}[}}]?)\\s*$"}
+        return {"type": "string", "pattern": f"^\\s*({names}|[{{]?(-*[0-9A-Fa-f]){{32}}-*[}}]?)\\s*$"}
 
 
 class _PartitionLabel(Kind):
@@ -198,7 +201,7 @@ class _PartitionLabel(Kind):
         return text
 
     def json_schema(self) -> Json:
-        return {"type": "string", "pattern": r"\S"}
+        return {"type": "string", "pattern": gpt.NAME_PATTERN}
 
 
 class _Legs(Kind):
