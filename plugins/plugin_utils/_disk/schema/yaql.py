@@ -146,9 +146,8 @@ def _reason(error: Exception) -> str:
     said = str(error).replace("#property#", "property ").replace("#operator_", "operator ")
     operator = _NO_OPERATOR.fullmatch(said)
     if operator is not None:
-        return (
-            f"{operator[1]} does not take such values together, as text and a number; int() makes a number of text, str() text of a number"
-        )
+        says = f"operator {operator[1]} does not take such values together, as text and a number"
+        return f"{says}; int() makes a number of text, str() text of a number"
     return _ADDRESS.sub("a value", said) or type(error).__name__
 
 
