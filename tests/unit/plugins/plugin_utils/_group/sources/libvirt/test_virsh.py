@@ -7,53 +7,21 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, Unavailable
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.libvirt.documents import parse_libvirt
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.libvirt.virsh import fetch_libvirt
-from ansible_collections.bareon.allocator.tests.support.group.libvirt import domain, node, pool
+from ansible_collections.bareon.allocator.tests.support.group.libvirt import domain, install_virsh, node, pool
 
 UUIDS = ("11111111-7452-4b32-bd5d-5fd4ec6e5ebf", "22222222-7452-4b32-bd5d-5fd4ec6e5ebf")
 POOL = "82aa395b-d9be-4335-8dab-479c871bae23"
-STAND_IN = f"""#!{sys.executable}
-# Stands in for virsh: knows what the source asks for, and refuses all else, as virsh refuses what it does not know.
-import json, os, pathlib, sys, time
-folder = pathlib.Path(__file__).parent
-with (folder / "log").open("a") as log:
-    log.write(json.dumps(sys.argv[1:]) + "\\n")
-quiet, connect, uri, script = sys.argv[1:]
-assert (quiet, connect, os.environ["LC_ALL"]) == ("--quiet", "--connect", "C")
-assert os.getsid(0) == os.getpid(), "virsh could ask at a terminal"
-file = folder / uri.removeprefix("test:///")
-if not file.exists():
-    sys.exit("error: failed to connect to the hypervisor\\nerror: Cannot recv data: Connection refused")
-answers = json.loads(file.read_text())
-time.sleep(answers.get("seconds", 0))
-while "endless" in answers:
-    getattr(sys, answers["endless"]).write("x" * 65536)
-code = 0
-for command in script.split("; "):
-    code = 0
-    if command.startswith("echo "):
-        assert not command.startswith("echo -"), "virsh takes it for an option"
-        print(command[5:], end="")
-    elif command in answers:
-        print(answers[command])
-    else:
-        code = 1
-        print("error: unknown command", command.split()[0], file=sys.stderr)
-sys.exit(code)
-"""
 
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
     """Return what asks nodes that print what is given, by their names."""
-    program = tmp_path / "virsh"
-    program.write_text(STAND_IN)
-    program.chmod(0o755)
+    install_virsh(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def run(nodes, timeout=30.0, log=False):
