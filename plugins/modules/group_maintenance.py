@@ -65,7 +65,8 @@ options:
 notes:
   - Maintain one set after the other, and bring its instances back before the next. The largest set comes first. The set with the master
     comes last, and the master is the last node in it.
-  - Memory, disk, storage pools and physical spindles are kept at any time. If there is no other way, N+1, CPUs and exclusion tags may
+  - Memory, disk, storage pools, physical spindles and strict rules are kept at any time, and no instance fails over to a node that cannot
+    run it; a rule that is broken already keeps no node from maintenance. If there is no other way, N+1, CPUs and exclusion tags may
     break while nodes are down; that is the case for which N+1 keeps memory free.
   - Ganeti's C(hroller) treats instances on shared storage as lost with their node, and never lets two primaries with a common secondary
     be down together, even when that has the memory for both.
@@ -124,7 +125,9 @@ sets:
       returned: always
       sample: []
     back:
-      description: A plan that brings what RV(sets[].plan) moves back when the nodes are up again.
+      description: >-
+        A plan that brings what RV(sets[].plan) moves back when the nodes are up again, but for what would go to another drained node,
+        or to where a rule does not want it.
       type: dict
       returned: always
       sample: {"score_before": 271.1372225718576}

@@ -2,12 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every action, with nodes of every state: one that does not answer is neither left nor entered, and none is entered that cannot run it."""
+"""Every action, with nodes of every state: one that does not answer is neither left nor entered, and none is entered that cannot run it.
+
+And with rules: who is to stay keeps its mirror as well, rules that cannot hold keep their members where they are and nobody else, and
+nobody comes to where a pin or missing hardware keeps it off, as a primary or as a mirror that could not take over.
+"""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import random
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 
 import pytest
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError, NoSolution
@@ -18,15 +25,22 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.mo
     Group,
     Instance,
     Node,
+    Rule,
+    RuleKind,
+    Tolerance,
 )
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.cluster.rules import contradictions, members_of
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.follow.record import Record
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.sources.loaded import Loaded
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.balance import run_balance
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.capacity import run_capacity
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.compress import run_compress
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.evacuate import run_evacuate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.follow import run_follow
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.maintenance import run_maintenance, run_squeeze
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.tests.support.group.answers import found_in
 from ansible_collections.bareon.allocator.tests.support.house.share import examples
 
 NEW = {"memory": 3000, "disk": 20_000, "vcpus": 6}
@@ -39,6 +53,11 @@ def new_instances(template):
     return {"instances": [{**NEW, "name": f"new{number}", "disk_template": template.value} for number in range(2)]}
 
 
+def followed(loaded):
+    arguments = {"urgent_polls": 1, "threshold": 0.1, "target": 0.01}
+    return run_follow(loaded, arguments, Record(), datetime(2026, 3, 2, tzinfo=timezone.utc), solve_each).answer
+
+
 ACTIONS = {
     "balance": lambda loaded, _node, _template: run_balance(loaded, {"workers": 1}, solve_each),
     "evacuate": lambda loaded, node, _template: run_evacuate(loaded, {"nodes": [node]}),
@@ -46,7 +65,10 @@ ACTIONS = {
     "redistribute": lambda loaded, _node, _template: run_redistribute(loaded, {}),
     "compress": lambda loaded, _node, _template: run_compress(loaded, {}),
     "squeeze": lambda loaded, _node, _template: run_squeeze(loaded, {}),
+    "redistribute load": lambda loaded, _node, _template: run_redistribute(loaded, {"by": "load"}),
+    "follow": lambda loaded, _node, _template: followed(loaded),
     "maintenance": lambda loaded, _node, _template: run_maintenance(loaded, {}),
+    "full maintenance": lambda loaded, _node, _template: run_maintenance(loaded, {"full_evacuation": True}),
     "place": lambda loaded, _node, template: place(loaded, new_instances(template)),
     "make room": lambda loaded, _node, template: place(loaded, {**new_instances(template), "make_room": True}),
 }
@@ -80,18 +102,6 @@ def drawn_cluster(seed: int, templates: Sequence[DiskTemplate] = TEMPLATES) -> t
     return Cluster((Group("g0", "u0"), Group("g1", "u1")), tuple(nodes), tuple(instances), ("htools:iextags:service",)), template
 
 
-def found_in(answer: object, *keys: str) -> Iterator[dict]:
-    """Yield all dictionaries of an answer, at any depth, that have these keys."""
-    if isinstance(answer, dict):
-        if answer.keys() >= set(keys):
-            yield answer
-        for value in answer.values():
-            yield from found_in(value, *keys)
-    elif isinstance(answer, list):
-        for value in answer:
-            yield from found_in(value, *keys)
-
-
 def faults(cluster: Cluster, answer: object) -> Iterator[tuple]:
     """Yield each move and place that there must not be."""
     nodes = {node.name: node for node in cluster.nodes}
@@ -102,7 +112,7 @@ def faults(cluster: Cluster, answer: object) -> Iterator[tuple]:
             yield "unreachable", move["instance"], before, after
         if any(nodes[name].state != "up" for name in set(after) - set(before)):
             yield "entered", move["instance"], before, after
-        if after[0] not in before and nodes[after[0]].total_cpus < vcpus[move["instance"]]:
+        if after[0] != before[0] and nodes[after[0]].total_cpus < vcpus[move["instance"]]:
             yield "cannot run", move["instance"], before, after
     for solution in found_in(answer, "solutions"):
         for there in found_in(solution["solutions"], "nodes"):
@@ -136,3 +146,73 @@ def test_capacity_counts_nodes_that_take_instances():
         assert {states[name] for name in taking} <= {"up"}, seed
         counted += len(taking)
     assert counted > len(DRAWS) // 2
+
+
+def drawn_rules(cluster: Cluster, chance: random.Random) -> tuple[Rule, ...]:
+    """Return a few rules on instances of a cluster, of every kind, some of which cannot hold; where hardware is missing nobody runs."""
+    nodes, homes = [node.name for node in cluster.nodes], {one.name: (one.primary, one.secondary) for one in cluster.instances}
+
+    def some(most: int) -> tuple[str, ...]:
+        return tuple(chance.sample(sorted(homes), min(most, len(homes))))
+
+    def pin(hardware: bool) -> Rule:
+        members, allowed = some(3), set(chance.sample(nodes, chance.randint(2, len(nodes) - 1)))
+        if hardware:
+            allowed |= {homes[name][0] for name in members}
+        return Rule("pin", RuleKind.PIN, members, tuple(sorted(allowed)), hardware=hardware)
+
+    both, three = some(2), some(3)
+    kinds = (
+        (Rule("stay", RuleKind.IGNORE, some(2)),),
+        (pin(hardware=True),),
+        (pin(hardware=False),),
+        (Rule("apart", RuleKind.ANTI_AFFINITY, some(3)),),
+        (Rule("together", RuleKind.AFFINITY, some(2)),),
+        (Rule("even", RuleKind.SPREAD, some(4)),),
+        (Rule("wish", RuleKind.PIN, some(3), tuple(nodes[:2]), strict=False, weight=2.0),),
+        (Rule("one", RuleKind.AFFINITY, three[:2]), Rule("many", RuleKind.ANTI_AFFINITY, three)),
+        (Rule("here", RuleKind.PIN, both, tuple(nodes[:1])), Rule("not both", RuleKind.ANTI_AFFINITY, both)),
+    )
+    return tuple(rule for kind in chance.sample(kinds, chance.randint(1, 4)) for rule in kind)
+
+
+def broken_rules(cluster: Cluster, answer: object, *, returns: bool) -> Iterator[tuple]:
+    """Yield each move that rules forbid; what `returns` after maintenance comes to where it was, and is held to its pins there as well."""
+    everywhere = frozenset(node.name for node in cluster.nodes)
+    pinned, able = collections.defaultdict(lambda: everywhere), collections.defaultdict(lambda: everywhere)
+    staying = {name for one in contradictions(cluster) for name in one.instances}
+    for rule, members in zip(cluster.rules, members_of(cluster.rules, cluster.instances)):
+        for name in (cluster.instances[member].name for member in members):
+            if rule.kind is RuleKind.IGNORE:
+                staying.add(name)
+            if rule.kind is RuleKind.PIN and rule.strict:
+                pinned[name] &= frozenset(rule.nodes)
+                able[name] &= frozenset(rule.nodes) if rule.hardware else everywhere
+    was_broken = {one.name for one in cluster.instances if one.primary not in pinned[one.name]}
+    for move in found_in(answer, "instance", "from", "to"):
+        name, before, after = move["instance"], move["from"], move["to"]
+        if name in staying:
+            yield "stays", name, before, after
+        # Mirrors of one whose pin is broken already take over for a while.
+        if after[0] != before[0] and after[0] not in pinned[name] and not (returns and len(after) > 1 and name in was_broken):
+            yield "pinned", name, before, after
+        if any(mirror not in able[name] for mirror in after[1:] if mirror not in before):
+            yield "mirror", name, before, after
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_rules_are_kept_beside_nodes_of_every_state(action):
+    found, looked_at = [], 0
+    for seed in DRAWS:
+        chance = random.Random(f"{action} {seed}")
+        cluster, template = drawn_cluster(seed, [DiskTemplate.EXT] if action in ("compress", "squeeze") else TEMPLATES)
+        tolerate = chance.choice([None, None, Tolerance(nodes=2), Tolerance(percent=30.0)])
+        cluster = dataclasses.replace(cluster, rules=drawn_rules(cluster, chance), tolerate=tolerate)
+        try:
+            answer = ACTIONS[action](Loaded(cluster, {}), cluster.nodes[0].name, template)
+        except (InputError, NoSolution):
+            continue
+        looked_at += len(list(found_in(answer, "instance", "from", "to"))) + len(list(found_in(answer, "score", "nodes")))
+        found += [(seed, *fault) for fault in (*faults(cluster, answer), *broken_rules(cluster, answer, returns="maintenance" in action))]
+    assert found == []
+    assert looked_at > len(DRAWS) // 20

@@ -33,6 +33,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.left
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.maintenance import run_maintenance, run_squeeze
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
+from ansible_collections.bareon.allocator.tests.support.group.answers import found_in
 from ansible_collections.bareon.allocator.tests.support.group.libvirt import NFS, disk, domain, install_virsh, node, pool
 from ansible_collections.bareon.allocator.tests.support.group.proxmox.cluster import Cluster as ProxmoxCluster
 from ansible_collections.bareon.allocator.tests.support.group.proxmox.model import Guest, Machine
@@ -265,18 +266,6 @@ ACTIONS: dict[str, t.Callable[..., t.Any]] = {
 }
 EMPTIES = {"balance", "evacuate", "evacuate all", "redistribute", "follow"}
 """Actions after which nothing that can leave is left on a node that is drained or marked offline."""
-
-
-def found_in(answer: object, *keys: str) -> t.Iterator[dict]:
-    """Yield all dictionaries of an answer, at any depth, that have these keys."""
-    if isinstance(answer, dict):
-        if answer.keys() >= set(keys):
-            yield answer
-        for value in answer.values():
-            yield from found_in(value, *keys)
-    elif isinstance(answer, (list, tuple)):
-        for value in answer:
-            yield from found_in(value, *keys)
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -7,14 +7,15 @@
     leave(state, nodes, options)        # Departure, whose moves may be done in any order, or Stuck
 
 While nodes are down, mirrored instances run on their secondaries, and those on shared storage on any node of the group
-that reaches their pool. Hard limits hold (memory, disk, pools, physical spindles); N+1, CPUs and exclusion tags may break
+that reaches their pool. Hard limits hold (memory, disk, pools, physical spindles, rules); N+1, CPUs and exclusion tags may break
 meanwhile, since that is what memory is kept for, but are kept where that is possible. A full evacuation, which is not over so soon,
 keeps all limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import contextlib
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,8 +26,10 @@ from ..cluster.model import MIRRORED_OUTSIDE
 from ..cluster.moves import Move, Place, possible_moves
 from ..cluster.state import ClusterState
 from ..cluster.staying import HA
+from ..metrics.limits import broken_at_home
 from ..metrics.score import ScoreMode
-from ..metrics.verdicts import EXACT, primary_verdict
+from ..metrics.together import sets_together
+from ..metrics.verdicts import EXACT, Rules, primary_verdict
 from .evacuation import evacuate
 from .task import AcrossGroups, EvacuationMode, tasks_of_nodes
 
@@ -129,13 +132,15 @@ def _primaries_leave(state: ClusterState, down: set[int], options: DowntimeOptio
     now = state.copy()
     now.offline[list(down)] = True
     models = state.facts.instances.models
-    moves, singles = [], []
+    moves, singles = [], list[int]()
     for instance in _residents(state, down):
         primary, secondary = state.place_of(instance)
         if _is_left_to_ha(state, instance):
             continue
         if secondary == NOWHERE:
-            singles.append(instance)
+            alone = _is_alone(state, instance)
+            leaves = options.non_redundant != NonRedundant.IGNORE if alone else models[instance].uses_memory
+            singles += [instance] if leaves else []
         elif models[instance].uses_memory:
             ways = possible_moves(state, instance, (secondary, primary))
             if not ways:
@@ -145,32 +150,59 @@ def _primaries_leave(state: ClusterState, down: set[int], options: DowntimeOptio
             if now.quantities[Quantity.MEMORY, secondary] < 0:
                 return Stuck(instance, "its secondary has no memory for it")
     carried = []
-    for instance in sorted(singles, key=lambda i: -models[i].memory):
-        alone = _is_alone(state, instance)
-        if (alone and options.non_redundant == NonRedundant.IGNORE) or not (alone or models[instance].uses_memory):
-            continue
-        node = None if instance in state.facts.staying else _best_fit(now, instance)
+    for unit in _units(state, singles):
+        node = None if state.facts.staying.keys() & set(unit) else _best_fit(now, unit)
         if node is None:
-            return Stuck(instance, _why_it_stays(state, instance) or "no other node of its group has room for it")
-        now.place(instance, node)
-        if alone:
-            carried.append((instance, node))
-        else:
-            moves.append(possible_moves(state, instance, (node, NOWHERE))[0])
+            stuck = next((instance for instance in unit if instance in state.facts.staying), unit[0])
+            return Stuck(stuck, _why_it_stays(state, stuck) or "no other node of its group has room for it")
+        for instance in unit:
+            now.place(instance, node)
+            if _is_alone(state, instance):
+                carried.append((instance, node))
+            else:
+                moves.append(possible_moves(state, instance, (node, NOWHERE))[0])
+    for move in moves:
+        broken = () if broken_at_home(state, move.instance) else broken_at_home(now, move.instance)
+        if broken:
+            return Stuck(move.instance, f"on its secondary a rule would not hold: {', '.join(broken)}")
     return Departure(tuple(moves), tuple(carried))
 
 
-def _best_fit(now: ClusterState, instance: int) -> int | None:
-    """Return the fullest node of the instance's group that takes it, with all limits if there is one, else with the hard ones."""
-    primary = int(now.primary[instance])
-    nodes = now.group_nodes(int(now.facts.nodes.group[primary]))
-    accepted: Integers = nodes[~now.offline[nodes] & now.facts.nodes.accepts[primary, nodes]]
-    with now.lifted(instance):
+def _units(state: ClusterState, singles: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return instances on one node each by themselves, those that rules keep together as one unit; the largest first."""
+    memory, group = state.facts.instances.memory, state.facts.nodes.group
+    sets = [tuple(members.tolist()) for members in sets_together(state, np.array(singles, dtype=np.int64))]
+    units = [members for members in sets if len(set(group[state.primary[list(members)]].tolist())) == 1]
+    units += [(instance,) for instance in singles if not any(instance in members for members in units)]
+    return sorted(units, key=lambda members: (-sum(float(memory[one]) for one in members), members))
+
+
+def _best_fit(now: ClusterState, unit: Sequence[int]) -> int | None:
+    """Return the fullest node of their group that takes all of a unit, with all limits if there is one, else with the hard ones."""
+    primaries = now.primary[list(unit)]
+    nodes = now.group_nodes(int(now.facts.nodes.group[primaries[0]]))
+    accepted: Integers = nodes[~now.offline[nodes] & now.facts.nodes.accepts[np.ix_(primaries, nodes)].all(axis=0)]
+    with contextlib.ExitStack() as lifted:
+        for instance in unit:
+            lifted.enter_context(now.lifted(instance))
         for rules in (EXACT, EXACT.hard()):
-            fitting = accepted[primary_verdict(now, instance, accepted, rules).fits]
-            if len(fitting):
-                return int(fitting[now.quantities[Quantity.MEMORY, fitting].argmin()])
+            fitting = accepted[primary_verdict(now, unit[0], accepted, rules).fits]
+            for node in fitting[np.argsort(now.quantities[Quantity.MEMORY, fitting], kind="stable")].tolist():
+                if _all_come(now, unit, node, rules):
+                    return int(node)
     return None
+
+
+def _all_come(now: ClusterState, unit: Sequence[int], node: int, rules: Rules) -> bool:
+    """Return whether a node that takes the first of a unit takes the others with it; they are nowhere."""
+    if len(unit) == 1:
+        return True
+    trial = now.copy()
+    for before, instance in zip(unit, unit[1:]):
+        trial.place(before, node)
+        if not primary_verdict(trial, instance, np.array([node]), rules).fits[0]:
+            return False
+    return True
 
 
 def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) -> Departure | Stuck:
@@ -190,7 +222,7 @@ def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) ->
     for instance in _residents(now, down) if options.non_redundant == NonRedundant.MOVE else ():
         if _is_left_to_ha(now, instance):
             continue
-        node = None if instance in now.facts.staying else _best_fit(now, instance)
+        node = None if instance in now.facts.staying else _best_fit(now, (instance,))
         if node is None:
             return Stuck(instance, _why_it_stays(now, instance) or "no other node of its group has room for it")
         now.place(instance, node)
@@ -198,11 +230,16 @@ def _all_leave(state: ClusterState, down: set[int], options: DowntimeOptions) ->
     return Departure(found.moves, tuple(carried))
 
 
-def back(departure: Departure) -> tuple[Move, ...]:
-    """Return the moves that bring the mirrored instances and those on shared storage back to where they were."""
+def back(state: ClusterState, nodes: Collection[int], departure: Departure) -> tuple[Move, ...]:
+    """Return the moves that bring the mirrored instances and those on shared storage back to where they were, from where they left `nodes`.
+
+    Nobody goes back to where a rule does not want it, or to a node that takes nothing and was not a part of this.
+    """
+    closed = frozenset(np.flatnonzero(state.offline).tolist()) - set(nodes)
     return tuple(
         Move(move.instance, move.kind, move.target, (*reversed(move.steps[:-1]), move.source), move.idle)
         for move in reversed(departure.moves)
+        if not (closed & set(move.source) - set(move.target) or broken_at_home(state, move.instance))
     )
 
 

@@ -29,7 +29,7 @@ from enum import IntEnum
 from ..._common.libraries import np
 from ..cluster.arrays import NOWHERE, Booleans, Facts, Floats, Integers, Quantity
 from ..cluster.state import ClusterState
-from .skew import Arrivals, skews
+from .skew import Arrivals, skews, too_many
 
 
 class Limit(IntEnum):
@@ -180,6 +180,19 @@ def broken_rules(state: ClusterState, instance: int, nodes: Integers) -> tuple[t
         if spread.slot in own:
             broken[:, own.index(spread.slot)] |= ~Arrivals.of(state, spread, home).fits(spread, nodes)
     return tuple(slots.name_for(instance, slot) for slot in own), broken
+
+
+def broken_at_home(state: ClusterState, instance: int) -> tuple[str, ...]:
+    """Return the names of the strict rules that do not hold where an instance is."""
+    slots, node = state.facts.slots, int(state.primary[instance])
+    own = [slot for slot in state.facts.instances.exclusion[instance] if slot >= slots.soft and slots.strict[slot]]
+    uneven = {spread.slot for spread in slots.spreads if spread.slot in own and too_many(state, spread) > 0}
+
+    def is_broken(slot: int) -> bool:
+        counts = state.tag_counts[:, slot]
+        return bool(counts[node] < counts.sum() if slots.together[slot] else counts[node] > slots.hard_limit[node, slot])
+
+    return tuple(slots.name_for(instance, slot) for slot in own if slot in uneven or is_broken(slot))
 
 
 def counted_as_used(quantities: Floats) -> Floats:

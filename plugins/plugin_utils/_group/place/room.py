@@ -26,8 +26,7 @@ from ..cluster.arrays import Floats, Integers, Quantity
 from ..cluster.changes import after_moves, with_places
 from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
-from ..metrics.limits import Bounds, Limit
-from ..metrics.skew import too_many
+from ..metrics.limits import Bounds, Limit, broken_at_home
 from ..metrics.verdicts import EXACT, primary_verdict, secondary_verdict
 from ..plan.order import DIRECT, Guard, order, reserves_left
 from .assignment import assign
@@ -114,7 +113,7 @@ class _Problem:
         nodes = online if len(online) <= MOST_NODES else np.union1d(cleared, _most_room(state, online))
         models = state.facts.instances.models
         here = np.flatnonzero(np.isin(state.primary, cleared) | np.isin(state.secondary, cleared)).tolist()
-        able = [one for one in here if models[one].auto_balance and can_move(state, one) and not _breaks_a_rule(state, one)]
+        able = [one for one in here if models[one].auto_balance and can_move(state, one) and not broken_at_home(state, one)]
         kept = sorted(able, key=lambda one: (state.facts.instances.memory[one], one))[:MOST_MOVABLE]
         return cls(state, requests, tuple(sorted(kept)), nodes, len(nodes) == len(online) and len(kept) == len(able))
 
@@ -231,15 +230,3 @@ def _most_room(state: ClusterState, online: Integers) -> Integers:
     half = MOST_NODES // 2
     first = (np.argsort(-room, kind="stable")[:half] for room in (memory, state.quantities[Quantity.DISK, online]))
     return online[np.unique(np.concatenate(list(first)))]
-
-
-def _breaks_a_rule(state: ClusterState, instance: int) -> bool:
-    """Return whether a rule does not hold where an instance is, so that it could not go back there."""
-    slots, node = state.facts.slots, int(state.primary[instance])
-    for slot in state.facts.instances.exclusion[instance]:
-        if slot >= slots.soft:
-            counts = state.tag_counts[:, slot]
-            if counts[node] < counts.sum() if slots.together[slot] else counts[node] > slots.hard_limit[node, slot]:
-                return True
-    own = state.facts.instances.exclusion[instance]
-    return any(spread.strict and spread.slot in own and too_many(state, spread) > 0 for spread in slots.spreads)

@@ -91,7 +91,9 @@ def _set_to_plain(state: ClusterState, members: NodeSet) -> Plain:
             }
             for instance, node in members.departure.carried
         ],
-        "back": plan_to_plain(after, stages(after, back(members.departure), Guard.at_every_step(after)), ScoreMode.HTOOLS),
+        "back": plan_to_plain(
+            after, stages(after, back(state, members.nodes, members.departure), Guard.at_every_step(after)), ScoreMode.HTOOLS
+        ),
     }
 
 

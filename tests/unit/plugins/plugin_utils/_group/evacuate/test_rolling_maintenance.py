@@ -166,7 +166,7 @@ def test_the_way_back_leads_to_where_all_was(bench):
     state = ClusterState.from_cluster(message(bench, members, [bench.instance("i", "a", "b"), shared(bench, "s", "a")]).cluster)
     departure = leave(state, [0], DowntimeOptions())
     now = state.copy()
-    for move in (*departure.moves, *back(departure)):
+    for move in (*departure.moves, *back(state, [0], departure)):
         assert move.source == (now.primary[move.instance], now.secondary[move.instance])
         for step in move.steps:
             now.place(move.instance, *step)
@@ -239,3 +239,66 @@ def test_a_node_that_is_drained_already_is_maintained_if_it_is_named():
     assert (told["nodes"], [move["to"] for move in told["plan"]["moves"]]) == (["n1"], [["n2"]])
     assert [move["to"] for move in told["back"]["moves"]] == [["n1"]]
     assert [members["nodes"] for members in run_maintenance(loaded, {})["sets"]] == [["n2"]]
+
+
+POOL = {"type": "external", "pool": "ceph"}
+
+
+def ruled(rules, instances, drained=(), cpus=(16, 16, 16)):
+    """Return a cluster of three nodes with instances of two names, of which those with a mirror are mirrored."""
+    nodes = [
+        {"name": f"n{number}", "total_memory": 65536, "total_disk": 65536, "total_cpus": count, "storage": [POOL]}
+        | {"drained": f"n{number}" in drained}
+        for number, count in enumerate(cpus)
+    ]
+    usual = {"memory": 1024, "disk": 1024, "vcpus": 4}
+    guests = [
+        {"name": name, **usual, "primary": home[0]}
+        | ({"secondary": home[1], "disk_template": "drbd"} if len(home) > 1 else {"disk_template": "ext", "storage": POOL})
+        for name, home in instances.items()
+    ]
+    return Loaded(parse_inline({"nodes": nodes, "instances": guests, "rules": rules}), {})
+
+
+@pytest.mark.parametrize(
+    ("rules", "cpus"),
+    [
+        ([{"type": "pin", "instances": ["a"], "nodes": ["n0", "n2"]}], (16, 16, 16)),
+        ([{"type": "anti_affinity", "instances": ["a", "b"]}], (16, 16, 16)),
+        ([], (16, 2, 16)),
+    ],
+    ids=["pin", "apart", "cpus"],
+)
+def test_nobody_fails_over_to_a_mirror_that_rules_or_cpus_keep_it_off(rules, cpus):
+    told = run_maintenance(ruled(rules, {"a": ["n0", "n1"], "b": ["n1"]}, cpus=cpus), {"nodes": ["n0"]})
+    assert [(one["node"], one["instance"]) for one in told["left_out"]] == [("n0", "a")]
+    assert told["sets"] == []
+    # A rule that is broken anyway keeps no node from being maintained.
+    broken = [{"type": "pin", "instances": ["a"], "nodes": ["n2"]}]
+    assert run_maintenance(ruled(broken, {"a": ["n0", "n1"], "b": ["n1"]}), {"nodes": ["n0"]})["left_out"] == []
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("homes", [{"a": ["n0"], "b": ["n0"]}, {"a": ["n0", "n1"], "b": ["n0"]}], ids=["shared", "one mirrored"])
+def test_those_that_belong_together_leave_together_and_come_back(homes, full):
+    told = run_maintenance(ruled([{"type": "affinity", "instances": ["a", "b"]}], homes), {"nodes": ["n0"], "full_evacuation": full})
+    (one,) = told["sets"]
+    assert len({move["to"][0] for move in one["plan"]["moves"]}) == 1
+    assert {move["instance"] for move in one["plan"]["moves"]} == {"a", "b"}
+    assert {move["instance"]: move["to"] for move in one["back"]["moves"]} == homes
+
+
+def test_mirrors_on_different_nodes_tear_nobody_apart():
+    told = run_maintenance(
+        ruled([{"type": "affinity", "instances": ["a", "b"]}], {"a": ["n0", "n1"], "b": ["n0", "n2"]}), {"nodes": ["n0"]}
+    )
+    assert told["sets"] == []
+    assert [one["instance"] for one in told["left_out"]] == ["a"]
+
+
+def test_nobody_comes_back_to_a_drained_node_or_to_where_its_pin_is_broken():
+    homes = {"mirrored": ["n0", "n2"], "shared": ["n0"]}
+    pin = [{"type": "pin", "instances": ["shared"], "nodes": ["n1", "n2"]}]
+    (told,) = run_maintenance(ruled(pin, homes, drained=["n2"], cpus=[16] * 4), {"nodes": ["n0"], "full_evacuation": True})["sets"]
+    assert {move["instance"]: set(move["to"]) for move in told["plan"]["moves"]} == {"mirrored": {"n1", "n3"}, "shared": {"n1"}}
+    assert told["back"]["moves"] == []
