@@ -506,7 +506,7 @@ options:
       - Only rounds of a minute or more count, since in shorter ones most of the time goes into beginning and awaiting the moves. As long as
         there is none, or no journal yet, O(link_rate) holds. A file in the folder that ends in C(.json) and is no journal is left out, and
         named in the summary.
-      - Take the journals of one cluster, as those of another say nothing about its links.
+      - Take the journals of one cluster, as those of another say nothing about its links. Of more than 100 the newest 100 are read.
     type: path
   link_ledger:
     description:

@@ -109,14 +109,14 @@ class LedgerText:
         return InputError([Mistake(self.option, says)])
 
 
-def texts_in_ledger(database: str | None, name: str, prefix: str, option: str) -> list[TextAsRead]:
-    """Return the texts of a state whose parts begin with a prefix; none where the state or the database is not there.
+def texts_in_ledger(database: str | None, name: str, prefix: str, most: int, option: str) -> list[TextAsRead]:
+    """Return the newest texts of a state whose parts begin with a prefix; none where the state or the database is not there.
 
     `option` has the name of the state. Raises InputError and Unavailable.
     """
     state = read_all(OWNER, name, f"{option}.state_name")
     with open_ledger(database, dry_run=True) as ledger:
-        found = ledger.read(lambda connection: states.texts_of(connection, state, prefix))
+        found = ledger.read(lambda connection: states.texts_of(connection, state, prefix, most))
     return [TextAsRead(_title(part, state, database), option, content) for part, content in found]
 
 

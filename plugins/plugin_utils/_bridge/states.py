@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 
 from ...module_utils._data.errors import InputError, Mistakes, Unavailable
 from .._common.libraries import refuse_missing
+from .._group.plan.links import MOST_JOURNALS
 
 if t.TYPE_CHECKING:
     from .._group.plan.kept import TextAsRead
@@ -59,12 +60,12 @@ def check_state(arguments: Mapping[str, t.Any], files: Sequence[str]) -> None:
 
 
 def journals_in_ledger(link_ledger: Mapping[str, t.Any]) -> list[TextAsRead]:
-    """Return the journals of the state that the option link_ledger names, if any. Raises InputError and Unavailable."""
+    """Return the newest journals of the state that the option link_ledger names, if any. Raises InputError and Unavailable."""
     # Only users of a ledger need SQLAlchemy, which takes long to load.
     from .ledger_state import texts_in_ledger
 
     refuse_missing("ledger")
-    return texts_in_ledger(link_ledger.get("database"), link_ledger["state_name"], JOURNAL, "link_ledger")
+    return texts_in_ledger(link_ledger.get("database"), link_ledger["state_name"], JOURNAL, MOST_JOURNALS, "link_ledger")
 
 
 @contextmanager

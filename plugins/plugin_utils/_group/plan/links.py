@@ -22,6 +22,9 @@ from .times import busiest_link
 LONG_ROUND = 60.0
 """The seconds of a round that says something of links; in shorter ones most of the time is what begins and awaits the moves."""
 
+MOST_JOURNALS = 100
+"""Of how many journals, the newest ones, the rounds are read: the links of years ago are not those of today."""
+
 
 def with_links(cluster: Cluster, link_rate: t.Any, journals: Iterable[ReadableText]) -> Cluster:
     """Return a cluster with the rate that its links had in rounds of `journals`, else with `link_rate`, a size as text or in MiB a second.
@@ -41,9 +44,10 @@ def with_links(cluster: Cluster, link_rate: t.Any, journals: Iterable[ReadableTe
 
 
 def journals_in(path: Path) -> list[KeptFile]:
-    """Return a journal, or all in a folder; none where nothing is there yet. Raises InputError."""
+    """Return a journal, or of those in a folder the ones that were written last; none where nothing is there yet. Raises InputError."""
     try:
-        files = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.exists() else []
+        files = list(path.glob("*.json")) if path.is_dir() else [path] if path.exists() else []
+        files = sorted(files, key=lambda file: (-file.lstat().st_mtime_ns, file.name))[:MOST_JOURNALS]
     except (OSError, ValueError) as error:
         raise InputError([Mistake("link_journals", f"cannot read {path}: {error}")]) from None
     return [KeptFile(file, "link_journals") for file in files]

@@ -6,12 +6,13 @@
 
     take(connection, name, holder, seconds, is_gone)    # raises Held while another run has the state
     text = stored_text(connection, name, part)
-    texts = texts_of(connection, name, "journal ")      # all whose parts begin so
+    texts = texts_of(connection, name, "journal ", 100)     # the newest of those whose parts begin so
     write_text(connection, name, part, text, seen=text.generation)      # raises Moved where somebody has written since
     give_back(connection, name, holder)
 
 A run has a state for some seconds by the database's clock, since nobody can see from elsewhere whether it still lives. Its generation
-keeps one that had less time than it needed from writing over what a later run has written.
+keeps one that had less time than it needed from writing over what a later run has written. A text begins with the generation that its
+state has then, which rises with every run, so that of two texts the one that was begun later has the higher one.
 """
 
 from __future__ import annotations
@@ -75,23 +76,25 @@ def stored_text(connection: sa.Connection, name: str, part: str) -> StoredText:
     return StoredText() if row is None else StoredText(row.generation, row.content)
 
 
-def texts_of(connection: sa.Connection, name: str, prefix: str) -> list[tuple[str, str]]:
-    """Return the parts of a state that begin with a prefix, with their texts, in order of the parts."""
+def texts_of(connection: sa.Connection, name: str, prefix: str, most: int) -> list[tuple[str, str]]:
+    """Return the parts of a state that begin with a prefix, with their texts: at most so many, the one begun last first."""
     columns = sa.select(state_texts.c.part, state_texts.c.content)
     found = columns.where(state_texts.c.state == name, state_texts.c.part.startswith(prefix, autoescape=True))
-    return [(row.part, row.content) for row in connection.execute(found.order_by(state_texts.c.part))]
+    newest = found.order_by(state_texts.c.generation.desc(), state_texts.c.part).limit(most)
+    return [(row.part, row.content) for row in connection.execute(newest)]
 
 
 def write_text(connection: sa.Connection, name: str, part: str, content: str, *, seen: int) -> None:
     """Write a text of a state that the run has, if it still has the generation that was seen. Raises Moved, and LostRace."""
     stored = stored_text(connection, name, part)
-    if stored == StoredText(seen + 1, content):
+    if stored.content == content and (not seen or stored.generation == seen + 1):
         # This run has written it: the connection was lost after the commit.
         return
     if stored.generation != seen:
         raise Moved
     if not seen:
-        connection.execute(sa.insert(state_texts).values(state=name, part=part, generation=1, content=content))
+        first = sa.select(states.c.generation).where(states.c.name == name).scalar_subquery()
+        connection.execute(sa.insert(state_texts).values(state=name, part=part, generation=first, content=content))
         return
     update = sa.update(state_texts).where(state_texts.c.state == name, state_texts.c.part == part, state_texts.c.generation == seen)
     if connection.execute(update.values(generation=seen + 1, content=content)).rowcount != 1:

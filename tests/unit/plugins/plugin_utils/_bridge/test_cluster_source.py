@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import sqlalchemy as sa
 from ansible_collections.bareon.allocator.plugins.module_utils._data.errors import InputError
+from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge import states
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.cluster_source import load_any_cluster
 from ansible_collections.bareon.allocator.plugins.plugin_utils._bridge.states import JOURNAL, kept_in_ledger
+from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan import links
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.plan.journal import follow
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.left_out import notes
 
@@ -67,6 +71,21 @@ def test_files_and_a_ledger_count_together(keep, database, tmp_path):
     follow(carried_out(8000) | {"directory": str(tmp_path / "journals")}, write=True)
     given = {"link_ledger": {"state_name": "prod", "database": database}, "link_journals": str(tmp_path / "journals")}
     assert rate_of(**given) == (20.0, 2)
+
+
+def test_of_many_journals_the_newest_are_read_wherever_they_are(keep, database, tmp_path, monkeypatch):
+    monkeypatch.setattr(states, "MOST_JOURNALS", 2)
+    monkeypatch.setattr(links, "MOST_JOURNALS", 2)
+    # The names say nothing about the age.
+    keep("0" * 16, 2000)
+    keep("f" * 16, 4000)
+    keep("e" * 16, 6000)
+    assert rate_of(link_ledger={"state_name": "prod", "database": database}) == (40.0, 2)
+    for age, memory in enumerate((8000, 6000, 2000)):
+        given = {**carried_out(memory), "plan": plan_of(f"i{age}", memory), "directory": str(tmp_path / "journals")}
+        journal = follow(given, write=True)["journal"]
+        os.utime(journal, (1_700_000_000 - age, 1_700_000_000 - age))
+    assert rate_of(link_journals=str(tmp_path / "journals")) == (60.0, 2)
 
 
 @pytest.mark.parametrize("there", [False, True])
