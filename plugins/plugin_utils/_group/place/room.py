@@ -26,7 +26,7 @@ from ..cluster.arrays import Floats, Integers, Quantity
 from ..cluster.changes import after_moves, with_places
 from ..cluster.moves import Move, Place, can_move
 from ..cluster.state import ClusterState
-from ..metrics.limits import Bounds, Limit, broken_at_home
+from ..metrics.limits import Bounds, Limit, broken_at_home, separated
 from ..metrics.verdicts import EXACT, primary_verdict, secondary_verdict
 from ..plan.order import DIRECT, Guard, order, reserves_left
 from .assignment import assign
@@ -72,7 +72,7 @@ def make_room(state: ClusterState, requests: Requests) -> Room:
     best = Room((), tuple(results), fewest=False)
     problem = _Problem.of(state, requests)
     if best.placed == len(requests) or not problem.movable:
-        return dataclasses.replace(best, fewest=True)
+        return dataclasses.replace(best, fewest=best.placed == len(requests) or problem.complete)
     wanted, targets, proven = problem.assigned()
     if wanted <= best.placed:
         return dataclasses.replace(best, fewest=proven)
@@ -113,8 +113,10 @@ class _Problem:
         nodes = online if len(online) <= MOST_NODES else np.union1d(cleared, _most_room(state, online))
         models = state.facts.instances.models
         here = np.flatnonzero(np.isin(state.primary, cleared) | np.isin(state.secondary, cleared)).tolist()
-        able = [one for one in here if models[one].auto_balance and can_move(state, one) and not broken_at_home(state, one)]
-        kept = sorted(able, key=lambda one: (state.facts.instances.memory[one], one))[:MOST_MOVABLE]
+        able = [one for one in here if models[one].auto_balance and can_move(state, one)]
+        # Where a rule does not hold, the program could leave nobody.
+        settled = [one for one in able if not broken_at_home(state, one)]
+        kept = sorted(settled, key=lambda one: (state.facts.instances.memory[one], one))[:MOST_MOVABLE]
         return cls(state, requests, tuple(sorted(kept)), nodes, len(nodes) == len(online) and len(kept) == len(able))
 
     def attempts(self, targets: dict[int, Place]) -> Iterator[tuple[dict[int, Place], bool]]:
@@ -157,6 +159,7 @@ class _Problem:
     def sets(self, least: int) -> Iterator[dict[int, Place]]:
         """Yield sets of moves, `least` or more, the fewest first and of these the cheapest, that break no limit."""
         bounds, online, lifted = Bounds.of_start(self.state), self.state.online().tolist(), self._lifted()
+        apart = separated(self.state)
         single = []
         for instance in self.movable:
             choices = self._moves_of(lifted, instance, 1)
@@ -167,7 +170,8 @@ class _Problem:
             together = list(itertools.islice(itertools.combinations(single, count), 20 * MOST_TRIED))
             for some in sorted(together, key=lambda moves: sum(cost for cost, _instance, _place in moves)):
                 targets = {instance: place for _cost, instance, place in some}
-                if len(targets) == count and bounds.holds(with_places(self.state, targets), online):
+                after = with_places(self.state, targets)
+                if len(targets) == count and bounds.holds(after, online) and separated(after) <= apart:
                     yield targets
 
     def _lifted(self) -> ClusterState:
