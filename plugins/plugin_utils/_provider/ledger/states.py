@@ -77,7 +77,7 @@ def stored_text(connection: sa.Connection, name: str, part: str) -> StoredText:
 
 
 def texts_of(connection: sa.Connection, name: str, prefix: str, most: int) -> list[tuple[str, str]]:
-    """Return the parts of a state that begin with a prefix, with their texts: at most so many, the one begun last first."""
+    """Return the parts of a state that begin with a prefix, with their texts: `most` of them, the one begun last first."""
     columns = sa.select(state_texts.c.part, state_texts.c.content)
     found = columns.where(state_texts.c.state == name, state_texts.c.part.startswith(prefix, autoescape=True))
     newest = found.order_by(state_texts.c.generation.desc(), state_texts.c.part).limit(most)
