@@ -12,7 +12,7 @@
 
 A run has a state for some seconds by the database's clock, since nobody can see from elsewhere whether it still lives. Its generation
 keeps one that had less time than it needed from writing over what a later run has written. A text begins with the generation that its
-state has then, which rises with every run, so that of two texts the one that was begun later has the higher one.
+state has then, which rises with every run, so that a text that was begun later has a higher one.
 """
 
 from __future__ import annotations
