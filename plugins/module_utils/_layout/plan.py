@@ -27,6 +27,7 @@ from .._facts.select import ALL_DISKS, Selection
 from .._facts.tree import Device
 from .._schema.model import Layout
 from .._steps.step import Step
+from .._storage.units import MIB
 from .arrays import array_growth, array_of, overwritten_in
 from .build import building_steps, removals
 from .build_contents import Site
@@ -259,14 +260,25 @@ def _own_work(draft: _Draft) -> frozenset[str]:
 def _own_groups(draft: _Draft) -> frozenset[str]:
     """Return the names of what may be destroyed although it lacks a part: physical volumes of the layout's own groups that are there.
 
-    Where a run is to be completed it may be anything: what it lacks may be on a disk that this run has emptied. What somebody has put on an
-    unfinished partition came after that.
+    Where a run is to be completed it may be anything on its disks. On others it may be as long as nothing was built on the new partitions:
+    all tables are written before, and what lacks may be on a disk that this run has emptied. What somebody has put on an unfinished
+    partition came after that.
     """
-    if any(_is_resumed(table.disk, draft) for table in draft.tables):
+    resumed = frozenset(table.disk.device.name for table in draft.tables if _is_resumed(table.disk, draft))
+    if resumed:
         used = [match.device for stack in draft.stacks for match in stack.matches if match.stranger and match.device is not None]
-        return frozenset(draft.present.tree.devices) - _with_all_on(draft, used)
+        names = frozenset(draft.present.tree.devices) - _with_all_on(draft, used)
+        return frozenset(name for name in names if resumed.issuperset(draft.present.disks_below(name))) if _has_built(draft) else names
     names, below = {group.name for group in draft.layout.groups}, _kept(draft)
     return frozenset(str(volume.device) for volume in draft.present.physical if volume.group in names and volume.device in below)
+
+
+def _has_built(draft: _Draft) -> bool:
+    """Return whether a run that is to be completed had begun to build: something lies where it has cleared an unfinished partition."""
+    matches = (match for stack in draft.stacks for match in stack.matches if match.unfinished)
+    devices = [match.device for match in matches if match.device is not None]
+    places = ((offset, device.size) for device in devices for signature in device.signatures for offset in signature.offsets)
+    return any(offset < MIB or offset >= size - MIB for offset, size in places)
 
 
 def _is_resumed(disk: FoundDisk, draft: _Draft) -> bool:

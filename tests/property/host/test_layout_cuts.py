@@ -30,7 +30,7 @@ from ansible_collections.bareon.allocator.tests.support.host.simulated.runs impo
     state_of,
 )
 from ansible_collections.bareon.allocator.tests.support.host.simulated.schemas import DISK_SIZES, SchemaMaker, old_array, old_group
-from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import perform
+from ansible_collections.bareon.allocator.tests.support.host.simulated.steps import carry_out, perform
 
 Plain = dict[str, t.Any]
 
@@ -474,6 +474,26 @@ def test_a_group_of_somebody_else_that_lacks_a_disk_goes_only_when_that_is_given
     assert host.media.marks == marks
     reduce_as_asked(host, layout, ids(["sda"]))
     assert cut_everywhere(host, maker.schema, ids(["sda"]), nothing) > 5
+
+
+def test_a_mark_of_a_cut_gives_up_no_group_on_a_disk_that_came_later() -> None:
+    """A run is cut off while it builds on sda; then the layout gets sdb, which has a group of which sdc is not attached."""
+    earlier, later = started("sda"), started("sda", "sdb")
+    for maker in (earlier, later):
+        maker.fill(maker.partition("sda", 40, "s0"), 40, "fs", "s0", "ext4")
+    later.fill(later.partition("sdb", 40, "s1"), 40, "fs", "s1", "ext4")
+    host = SimulatedHost.with_disks({disk: DISK_SIZES[disk] for disk in ("sda", "sdb", "sdc")})
+    old_group(host, [host.media.disk("sdb"), host.media.disk("sdc")], "old")
+    host.media.marks["sdc"] = {}
+    for step in plan_steps(parse_static_schema(earlier.schema), host.present()).steps[:-1]:
+        carry_out(host, step)
+    host.start_all()
+    layout, marks = parse_static_schema(later.schema), copy.deepcopy(host.media.marks)
+    refused = plan_steps(layout, host.present(), ids(["sda", "sdb"]))
+    assert "vgreduce --removemissing old" in " ".join(refused.refusals)
+    assert host.media.marks == marks
+    reduce_as_asked(host, layout, ids(["sda", "sdb"]))
+    assert cut_everywhere(host, later.schema, ids(["sda", "sdb"]), nothing) > 5
 
 
 def test_what_a_lost_disk_left_of_a_btrfs_stays_even_where_the_plan_has_less_room_for_it() -> None:
