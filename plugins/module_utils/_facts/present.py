@@ -91,6 +91,8 @@ class Present:
     """By the name of a disk and an offset what lies where a partition of the layout begins that the table does not have."""
     loose: Mapping[str, tuple[Signature, ...]] = field(default_factory=dict)
     """By the name of a disk what has a signature in room that no partition has, and that one of the layout takes."""
+    seeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the name of a seed device of Btrfs the names of devices whose file systems may have data there."""
 
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Return the volume groups; there can be two of one name."""

@@ -9,6 +9,7 @@ Nothing is changed. What cannot be read is noted; a disk that cannot be read is 
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from .._facts.twins import twin_notes
 from .._facts.uses import read_uses
 from .._schema.model import DesiredZpool, Layout
 from .._storage import zfs
-from .._storage.btrfs import BTRFS, TOP_LEVEL, list_commands, read_subvolumes
+from .._storage.btrfs import BTRFS, SUPERBLOCK, SUPERBLOCK_BYTES, TOP_LEVEL, count_devices, is_seed, list_commands, read_subvolumes
 from .._storage.derived import host_salt
 from .._storage.filesystems import EXT4, FILESYSTEMS, Measure, fill
 from .._storage.fstab import plain_source, read_entries
@@ -82,7 +83,7 @@ def read_present(host: Host, layout: Layout, more: Iterable[str] = ()) -> Presen
     )
     traces, sealed = read_traces(host, present, layout)
     missing, loose = read_missing(host, present, layout, listed), read_loose(host, present, layout, listed)
-    return replace(present, traces=traces, sealed=sealed, missing=missing, loose=loose)
+    return replace(present, traces=traces, sealed=sealed, missing=missing, loose=loose, seeds=read_seeds(host, tree))
 
 
 def _cleared(layout: Layout, disk: Disk) -> tuple[int, ...]:
@@ -211,6 +212,21 @@ def read_unflushed(host: Host, tree: Tree) -> dict[str, tuple[str, ...]]:
     caches = {name: superblock for name, superblock in found.items() if superblock is None or not superblock.backing}
     on = {name: tuple(each for each, uuid in dirty.items() if cache is None or cache.set_uuid == uuid) for name, cache in caches.items()}
     return {name: devices for name, devices in on.items() if devices}
+
+
+def read_seeds(host: Host, tree: Tree) -> dict[str, tuple[str, ...]]:
+    """Return by seed device of Btrfs the devices of file systems that have more devices than carry their UUID: a seed keeps its own."""
+    there = [device for device in tree.devices.values() if device.filesystem is not None and device.filesystem.type == BTRFS]
+    uuids = [device.filesystem.uuid for device in there if device.filesystem is not None]
+    superblocks: dict[str, bytes] = {}
+    for device in there if len(set(uuids)) > 1 else ():
+        with contextlib.suppress(OSError):
+            if device.dev is not None and not device.row.get("suspended"):
+                superblocks[device.name] = host.read_bytes(device.dev, SUPERBLOCK, SUPERBLOCK_BYTES)
+    named = {device.name: uuids.count(uuid) for device, uuid in zip(there, uuids)}
+    lacking = [name for name, superblock in superblocks.items() if count_devices(superblock) > named[name]]
+    seeds = (name for name, superblock in superblocks.items() if is_seed(superblock))
+    return {seed: tuple(name for name in lacking if name != seed) for seed in seeds}
 
 
 def _read_zpools(host: Host, tree: Tree, layout: Layout) -> tuple[Zpool, ...]:

@@ -218,6 +218,7 @@ def _spanning(present: Present, destroyed: Destroyed) -> Iterator[tuple[str, lis
         is_leaving = pool is not None and _leaving(pool, device, names) is not None
         found = [_members_of_group(present, device), *([] if is_leaving else [_members_of_filesystem(present, device)])]
         found.append((f"data of the bcache on {', '.join(_nodes(present, name))}", list(present.unflushed.get(name, ()))))
+        found.append((f"data of the btrfs that has {device.dev or name} as its seed", list(present.seeds.get(name, ()))))
         if name not in roots and device.partition is None:
             found.append((_title(device), list(device.parents)))
         for what, members in found:

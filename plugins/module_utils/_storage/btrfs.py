@@ -27,6 +27,9 @@ SUPERBLOCK, SUPERBLOCK_BYTES = 64 * KIB, 512
 """Where the first superblock of a device is, and how many bytes are read there."""
 _MEMBER_UUID = struct.Struct("<64x8s195x16s")
 """The magic number, and the UUID in `dev_item` (struct btrfs_super_block, include/uapi/linux/btrfs_tree.h of the kernel)."""
+_MAGIC = b"_BHRfS_M"
+_DEVICES, _SEEDING = struct.Struct("<56xQ8s64xQ"), 1 << 32
+"""The flags, the magic number, and on how many devices it is; and the flag of a seed, of which others have begun as changes."""
 
 NAME_WANTED = "a path of letters, digits and @ _ + . - below the top of the file system, such as @home or @/.snapshots"
 _PART = r"(?!\.{1,2}(/|\s*$))[A-Za-z0-9@_+.][A-Za-z0-9@_+.-]{0,254}"
@@ -54,7 +57,7 @@ def member_uuid(superblock: bytes) -> t.Optional[str]:
     if len(superblock) < _MEMBER_UUID.size:
         return None
     magic, name = _MEMBER_UUID.unpack_from(superblock)
-    return str(uuid.UUID(bytes=name)) if magic == b"_BHRfS_M" else None
+    return str(uuid.UUID(bytes=name)) if magic == _MAGIC else None
 
 
 def data_legs(level: RaidLevel, legs: int) -> int:
@@ -99,6 +102,17 @@ def mount_options(of_filesystem: str, of_subvolume: str, name: str) -> str:
 def outer_first(names: Iterable[str]) -> list[str]:
     """Return subvolumes in an order in which they can be made."""
     return sorted(names, key=lambda name: (name.count("/"), name))
+
+
+def is_seed(superblock: bytes) -> bool:
+    """Return whether a device is a seed: file systems on other devices may have most of their data on it, under another UUID."""
+    flags, magic, _devices = _DEVICES.unpack_from(superblock.ljust(_DEVICES.size, b"\0"))
+    return magic == _MAGIC and bool(flags & _SEEDING)
+
+
+def count_devices(superblock: bytes) -> int:
+    """Return on how many devices the file system is, seeds among them."""
+    return int(_DEVICES.unpack_from(superblock.ljust(_DEVICES.size, b"\0"))[2])
 
 
 def list_commands(mountpoint: str) -> tuple[tuple[str, ...], ...]:
