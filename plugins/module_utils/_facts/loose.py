@@ -29,6 +29,8 @@ _SEVERAL = 8
 _EXT_MAGIC, _EXT_GROUP, _EXT_BEFORE = slice(0x38, 0x3A), slice(0x5A, 0x5C), 1024
 """Of a superblock of ext its magic, and the number of the group of which it is the copy; how far before the first one its device begins."""
 _BTRFS_COPY = slice(64, 72)
+_LUKS_IN_REENCRYPTION = b"LUKS\xde\xad"
+"""What LUKS 1 has for its magic as long as its data are being re-encrypted; libblkid does not know it."""
 
 
 def find_loose(host: Host, device: str, start: int, end: int) -> Iterator[Signature]:
@@ -66,7 +68,12 @@ def _has_data(content: bytes) -> bool:
 
 
 def _copy_in(host: Host, device: str, window: bytes, place: int, end: int) -> t.Optional[Signature]:
-    """Return the file system of which a copy of its superblock lies here: ext has them where groups begin, Btrfs at 64 MiB."""
+    """Return the file system of which a copy of its superblock lies here: ext has them where groups begin, Btrfs at 64 MiB.
+
+    Also LUKS 1 that is being re-encrypted.
+    """
+    if window.startswith(_LUKS_IN_REENCRYPTION):
+        return Signature("crypto_LUKS", offsets=(place,))
     if window[_BTRFS_COPY] == b"_BHRfS_M":
         return Signature("btrfs", offsets=(place,))
     if window[_EXT_MAGIC] != b"\x53\xef" or not any(window[_EXT_GROUP]):

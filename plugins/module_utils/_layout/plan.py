@@ -267,8 +267,9 @@ def _own_groups(draft: _Draft) -> frozenset[str]:
     resumed = frozenset(table.disk.device.name for table in draft.tables if _is_resumed(table.disk, draft))
     if resumed:
         used = [match.device for stack in draft.stacks for match in stack.matches if match.stranger and match.device is not None]
-        names = frozenset(draft.present.tree.devices) - _with_all_on(draft, used)
-        return frozenset(name for name in names if resumed.issuperset(draft.present.disks_below(name))) if _has_built(draft) else names
+        unused = frozenset(draft.present.tree.devices) - _with_all_on(draft, used)
+        begun = _has_built(draft)
+        return frozenset(name for name in unused if not begun or resumed.issuperset(draft.present.disks_below(name)))
     names, below = {group.name for group in draft.layout.groups}, _kept(draft)
     return frozenset(str(volume.device) for volume in draft.present.physical if volume.group in names and volume.device in below)
 

@@ -93,6 +93,11 @@ def test_the_copy_of_a_btrfs_at_64_mib_is_found(tmp_path: Path) -> None:
     assert ("btrfs", 164 * MIB) in found(device, 150 * MIB, 200 * MIB)
 
 
+def test_luks_that_is_being_reencrypted_is_found(tmp_path: Path) -> None:
+    path = disk_with(tmp_path, {100 * MIB: b"LUKS\xde\xad\0\1" + b"a" * 4096})
+    assert found(path, 90 * MIB, SIZE * MIB) == [("crypto_LUKS", 100 * MIB)]
+
+
 def test_zeros_take_no_tool_and_no_more_places_than_counted(tmp_path: Path) -> None:
     class Counting(LocalHost):
         places: t.ClassVar[list[int]] = []
