@@ -70,6 +70,11 @@ def mib_or_nothing(value: object) -> float:
         return 0.0
 
 
+def with_percentage(mib: int, percentage: str) -> str:
+    """Return MiB in words; with the percentage that they were written as, where they were."""
+    return f"{percentage} ({mib} MiB)" if percentage else f"{mib} MiB"
+
+
 def format_mib(mib: float) -> str:
     """Return MiB as a person reads them: `512 MiB`, `50 GiB`, `1.82 TiB` (three significant digits, no trailing zeros)."""
     value = float(mib)

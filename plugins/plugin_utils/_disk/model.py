@@ -154,8 +154,9 @@ class Space:
     """Where it stands in the schema, for messages: `schema[3]`."""
     min_size: int = 0
     max_size: int | None = None
-    min_share: float = 0.0
-    """Of a minimum that is a percentage: by how many MiB at most it grows with each MiB that the disks of the space do."""
+    min_percentage: str = ""
+    """The minimum as it was written, where that is a percentage, such as `30 %`."""
+    max_percentage: str = ""
     weight: float = 1.0
     allowed: frozenset[int] = frozenset()
     sector: int = 512

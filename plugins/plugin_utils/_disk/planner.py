@@ -21,7 +21,10 @@ from ...module_utils._data.containers import read_all
 from ...module_utils._data.errors import InputError, Mistake, NoSolution
 from ...module_utils._data.kinds import Size
 from ...module_utils._data.units import format_mib
+from ...module_utils._data.words import listed
 from .cautions import preferences_lvm_ignores, warnings_of
+from .conflict.refusal import Why, unsaid, why
+from .conflict.remedies import Remedy, TooFewDrives, along, followed, naming, with_other_disks
 from .existing import is_used
 from .fair.other_disks import left_open, on_all_other_disks
 from .fair.solve import allocate_fair
@@ -29,7 +32,8 @@ from .idle import IdleDisks
 from .model import Allocation, Hardware, Schema, Space, SpaceType
 from .plan_cache import PlanCache, SharedCache
 from .problem.boot_partition import with_boot_partition
-from .problem.formulate import canonical_order
+from .problem.formulate import canonical_order, formulate
+from .problem.model import Problem
 from .schema.eligible import EligibleKind, kept_names, qualify
 from .schema.hardware import parse_hardware, reordered
 from .schema.keep import with_existing
@@ -77,6 +81,8 @@ class _Unsolved:
 
 
 _FEW = 3
+_TWINS = ("mirror", "alike")
+"""Keys that ask for disks alike."""
 
 
 def parse_reserve(value: t.Any) -> int:
@@ -112,6 +118,7 @@ class Planner:
         self._reader = SchemaReader(schema)
         self._shared_cache = shared_cache
         self._keep_existing = keep_existing
+        self._is_trial = False
         self._cache = PlanCache()
 
     def plan(self, facts: t.Any, place: str = "hardware") -> Plan:
@@ -162,12 +169,35 @@ class Planner:
         """Return the schema and what it comes to with as many of the mirrors that are wanted where possible as there is room for."""
         alone: list[str] = []
         while True:
-            schema = self._reader.read(hardware, self._cache, alone)
-            schema = with_existing(schema, hardware) if self._keep_existing else schema
+            try:
+                schema = self._read(hardware, alone)
+            except NoSolution as error:
+                raise (error if self._is_trial else self._without_twins(error, hardware)) from None
             outcome = self._solved(hardware, schema)
             if isinstance(outcome, _Solved) or not schema.mirrored:
                 return schema, outcome
             alone.append(schema.mirrored[-1])
+
+    def _without_twins(self, error: NoSolution, hardware: Hardware) -> NoSolution:
+        """Return the error with remedies that were planned, where spaces ask for disks alike that are not there."""
+        names = {item["name"].removeprefix("disks:") for item in error.conflict["constraints"]}
+        given = {str(entry["id"]): [key for key in _TWINS if entry.get(key)] for entry in self.entries if entry.get("id") in names}
+        if not all(given.get(name) for name in names):
+            return error
+        ids, known = tuple(disk.id for disk in hardware.disks), (str(error), *_shapes(hardware))
+        if known not in self._cache.solutions:
+            from .conflict.explain import solved_by
+
+            says = tuple(f"plan {name} without {' and '.join(keys)}" for name, keys in given.items())
+            way = Remedy(says, keys={name: dict.fromkeys(keys) for name, keys in given.items()})
+            remedies = [remedy.words(self.goes_with) for remedy in solved_by(way, _Trial(self, hardware))]
+            self._cache.solutions[known] = ids, remedies
+        before, remedies = self._cache.solutions[known]
+        return NoSolution(str(error), {**error.conflict, "remedies": _renamer(before, ids)(remedies) or error.conflict["remedies"]})
+
+    def _read(self, hardware: Hardware, alone: Collection[str]) -> Schema:
+        schema = self._reader.read(hardware, self._cache, alone)
+        return with_existing(schema, hardware) if self._keep_existing else schema
 
     def plan_fleet(self, facts_by_host: Mapping[str, t.Any], unread: Mapping[str, InputError] = MappingProxyType({})) -> Fleet:
         """Return the plans of all machines; one that has none does not keep the others from theirs. `unread` have no facts of use."""
@@ -194,27 +224,93 @@ class Planner:
         if problem not in solutions:
             ids = tuple(disk.id for disk in hardware.disks)
             try:
-                solutions[problem] = replace(self._solve(hardware, schema, self._reserve), disk_ids=ids)
+                refuse = unsaid if schema.mirrored or self._is_trial else functools.partial(why, trial=_Trial(self, hardware))
+                solutions[problem] = replace(self._solve(hardware, schema, self._reserve, refuse), disk_ids=ids)
             except NoSolution as error:
                 solutions[problem] = _Unsolved(self._with_reserve(error, hardware, schema), ids)
         return solutions[problem]
 
-    def _solve(self, hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+    def _solve(self, hardware: Hardware, schema: Schema, reserve: int, refuse: Why) -> _Solved:
         solver = _SOLVERS[self._objective]
-        return _solve_what_fits(schema, lambda wanted: solver(hardware, wanted, reserve), _NOTHING_LEFT[self._objective])
+        return _solve_what_fits(schema, lambda wanted, say: solver(hardware, wanted, reserve, say), refuse, _NOTHING_LEFT[self._objective])
+
+    @property
+    def entries(self) -> Sequence[Mapping[str, t.Any]]:
+        """The schema as it is written, of which it is known that it can be read."""
+        return t.cast("Sequence[Mapping[str, t.Any]]", self._schema)
+
+    def has_plan(self, hardware: Hardware) -> bool:
+        """Return whether there is a plan for a machine, whose facts were read."""
+        try:
+            return isinstance(self._with_mirrors(hardware)[1], _Solved)
+        except (InputError, NoSolution):
+            return False
+
+    def least_problem(self, hardware: Hardware) -> Problem | None:
+        """Return the problem without anything that is optional; None where there is none."""
+        try:
+            schema = self._read(hardware, ())
+            while schema.mirrored:
+                schema = self._read(hardware, [*schema.mirrored])
+            schema = _without(schema, [space.id for space in schema.spaces if space.optional])
+            if self._objective is Objective.FAIR:
+                schema = on_all_other_disks(hardware, schema, self._reserve, unsaid).schema
+            problem = formulate(hardware, schema, self._reserve)
+        except (InputError, NoSolution):
+            return None
+        return problem if problem.demands else None
+
+    def with_remedy(self, remedy: Remedy) -> Planner:
+        """Return what plans the schema in which a remedy was followed, and says no reasons."""
+        other = Planner(followed(remedy, self.entries), self._objective, self._reserve, keep_existing=self._keep_existing)
+        other._is_trial = True
+        return other
+
+    def goes_with(self, name: str) -> str:
+        """Return in brackets which spaces go with one that is left out, and which keys name them."""
+        gone = [name, *along([name], self.entries)]
+        keys = [f"{key} of {owner}" for key, owner in naming(gone, self.entries)]
+        lost = [listed(gone[1:])] if gone[1:] else []
+        return f" (with {listed([*lost, *([f'its name in {listed(keys)}'] if keys else [])])})" if lost or keys else ""
 
     def _with_reserve(self, error: NoSolution, hardware: Hardware, schema: Schema) -> NoSolution:
         """Return the error, with the reserve among its reasons where there is a plan without it."""
         if not self._reserve:
             return error
         try:
-            self._solve(hardware, schema, 0)
+            self._solve(hardware, schema, 0, unsaid)
         except NoSolution:
             return error
         says = f"{self._reserve} MiB of every disk stay free (reserve)"
         constraints = [*error.conflict["constraints"], {"name": "reserve", "says": says}]
         remedies = [*error.conflict["remedies"], "reserve less"]
         return NoSolution(f"{error}; {says}", {**error.conflict, "constraints": constraints, "remedies": remedies})
+
+
+class _Trial:
+    """Plans remedies on one machine as users follow them: from the schema as it is written."""
+
+    def __init__(self, planner: Planner, hardware: Hardware) -> None:
+        self._planner, self._hardware = planner, hardware
+
+    def helps(self, remedy: Remedy) -> bool:
+        """Return whether there is a plan once a remedy was followed."""
+        return self._planner.with_remedy(remedy).has_plan(with_other_disks(remedy, self._hardware))
+
+    def after(self, remedy: Remedy) -> Problem | None:
+        """Return the problem in which a remedy was followed; None where there is none."""
+        return self._planner.with_remedy(remedy).least_problem(with_other_disks(remedy, self._hardware))
+
+    def goes_with(self, name: str) -> str:
+        """Return in brackets what changes as well where a space is left out."""
+        return self._planner.goes_with(name)
+
+    def ways_out(self, lack: TooFewDrives) -> Sequence[Sequence[Remedy]]:
+        """Return what may help a space that needs more drives; of each group the first that helps is enough."""
+        # Loaded here, as the reasons are.
+        from .conflict.legs import ways_out
+
+        return ways_out(lack, self._planner.entries)
 
 
 def _settled(outcome: _Solved | _Unsolved, hardware: Hardware) -> _Solved:
@@ -233,7 +329,7 @@ def _shapes(hardware: Hardware) -> tuple[t.Hashable, ...]:
     return hardware.firmware, hardware.drives, tuple(map(is_used, hardware.disks)), disks
 
 
-def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int, refuse: Why) -> _Solved:
     # Loaded here, for it is seldom asked for, and Ansible compiles what it loads in every run.
     from .ordered.convert import allocate_ordered
 
@@ -244,24 +340,24 @@ def _solve_ordered(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
             f"the objective ordered plans no {bootable.spaces[-1].type}, which the {hardware.firmware} firmware needs to start from these"
             " disks; the objective fair does"
         )
-    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve), tuple(warnings))
+    return _Solved(schema, allocate_ordered(hardware, schema, reserve=reserve, refuse=refuse), tuple(warnings))
 
 
-def _solve_fair(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
-    settled = on_all_other_disks(hardware, schema, reserve)
-    solved = _with_boot_partition(hardware, settled.schema, reserve)
+def _solve_fair(hardware: Hardware, schema: Schema, reserve: int, refuse: Why) -> _Solved:
+    settled = on_all_other_disks(hardware, schema, reserve, refuse)
+    solved = _with_boot_partition(hardware, settled.schema, reserve, refuse)
     return solved if settled.gap is None else replace(solved, allocation=left_open(solved.allocation, settled.schema, settled.gap))
 
 
-def _with_boot_partition(hardware: Hardware, schema: Schema, reserve: int) -> _Solved:
+def _with_boot_partition(hardware: Hardware, schema: Schema, reserve: int, refuse: Why) -> _Solved:
     ignored = tuple(preferences_lvm_ignores(schema))
     bootable = with_boot_partition(hardware, schema)
     if bootable is schema:
-        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve), ignored)
+        return _Solved(schema, allocate_fair(hardware, schema, reserve=reserve, refuse=refuse), ignored)
     try:
-        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve), ignored)
+        return _Solved(bootable, allocate_fair(hardware, bootable, reserve=reserve, refuse=unsaid), ignored)
     except NoSolution:
-        allocation = allocate_fair(hardware, schema, reserve=reserve)
+        allocation = allocate_fair(hardware, schema, reserve=reserve, refuse=refuse)
         added = bootable.spaces[-1]
         warning = f"there is no room for the {added.type} that the {hardware.firmware} firmware needs to start from these disks"
         return _Solved(schema, allocation, (*ignored, warning))
@@ -273,7 +369,7 @@ _NOTHING_LEFT: Mapping[Objective, str] = {
 }
 
 
-_SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int], _Solved]] = {
+_SOLVERS: Mapping[Objective, Callable[[Hardware, Schema, int, Why], _Solved]] = {
     Objective.FAIR: _solve_fair,
     Objective.ORDERED: _solve_ordered,
 }
@@ -300,31 +396,33 @@ def _renamer(old: tuple[str, ...], new: tuple[str, ...]) -> Callable[[t.Any], t.
     return rename
 
 
-def _solve_what_fits(schema: Schema, solve: Callable[[Schema], _Solved], nothing_left: str) -> _Solved:
+def _solve_what_fits(schema: Schema, solve: Callable[[Schema, Why], _Solved], refuse: Why, nothing_left: str) -> _Solved:
     """Solve with as many of the optional spaces as there is room for.
 
     Those with the highest number of `priority` go first, of equals the last one; what went in vain comes back. `nothing_left` is
-    why something may come out at nothing. Raises NoSolution when there is no plan without any of them.
+    why something may come out at nothing. Raises NoSolution as `refuse` says it when there is no plan without any of them.
     """
+    # Nobody sees what would help an optional space.
+    in_short = refuse if refuse is unsaid else why
     optional = sorted(
         (at for at, space in enumerate(schema.spaces) if space.optional), key=lambda at: (schema.spaces[at].priority, at), reverse=True
     )
     left: list[str] = []
     reasons: dict[str, str] = {}
     while True:
+        with_next = [*left, *(schema.spaces[at].id for at in optional[len(left) : len(left) + 1])]
+        is_least = with_next == left or not _without(schema, with_next).spaces
         try:
-            solved = solve(_without(schema, left))
+            solved = solve(_without(schema, left), refuse if is_least else in_short)
             break
         except NoSolution as error:
-            if len(left) == len(optional):
+            if is_least:
                 raise
-            left.append(schema.spaces[optional[len(left)]].id)
+            left = with_next
             reasons[left[-1]] = str(error)
-            if not _without(schema, left).spaces:
-                raise
     for space_id in left[-2::-1]:
         try:
-            solved = solve(_without(schema, [name for name in left if name != space_id]))
+            solved = solve(_without(schema, [name for name in left if name != space_id]), in_short)
             left.remove(space_id)
         except NoSolution as error:
             reasons[space_id] = str(error)

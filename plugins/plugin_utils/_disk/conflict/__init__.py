@@ -6,6 +6,7 @@
 
 In comes a `Problem` without a solution; out goes a `Reason`: a sentence, and data. In reading order: explain (the words), contradiction
 (which constraints conflict, none of them needlessly), shortage (what merely adds up to too much, by a minimum cut), least (what to give
-up, which disks to grow) with squeeze (rules that make everything fit). The seed has no word on it: its
+up, which disks to grow) with squeeze (rules that make everything fit), remedies (what that means for schema and machine) with legs (too few
+drives), refusal (how solvers ask for reasons). The seed has no word on it: its
 solver says "not possible with specified constraints" (seed 000).
 """

@@ -6,24 +6,31 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import typing as t
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ....module_utils._data.units import format_mib
+from ....module_utils._data.units import with_percentage
 from ....module_utils._data.words import listed
 from ....module_utils._storage import lvm
 from ..problem.model import Demand, Kind, Pool, Problem
 from .contradiction import minimal_conflict, needed_restrictions
-from .least import Change, least_to_give_up, least_to_grow, least_to_lower
-from .remedies import Remedy
+from .least import least_to_give_up, least_to_grow, least_to_lower
+from .remedies import FromTo, Remedy, TooFewDrives, Trial, Untried
 from .shortage import Sums
 
 _FEW = 4
 _NAMED = 3
 _MOST_PLANNED = 8
-"""So many remedies of a conflict are planned at most."""
+"""How many relations are given up in remedies that are planned."""
 _MOST_CONFLICTS = 3
+"""How many conflicts a message has."""
+_MOST_SOLVED = 8
+"""How many conflicts are solved together."""
+_ROUNDS = 8
+"""How often a remedy is made larger."""
 
 
 @dataclass(frozen=True)
@@ -56,64 +63,92 @@ class _Conflict:
     @property
     def without(self) -> Remedy:
         """The remedy that gives up whatever is in the conflict."""
-        spaces = dict.fromkeys(item["name"].split(":", 1)[1] for item in self.said if not item["name"].startswith("disk:"))
-        return Remedy(f"leave out {listed(list(spaces))}", minimums=dict.fromkeys(spaces, 0))
+        return Remedy(
+            gone=tuple(dict.fromkeys(item["name"].split(":", 1)[1] for item in self.said if not item["name"].startswith("disk:")))
+        )
 
 
-def explain(
-    problem: Problem,
-    helps: Callable[[Remedy], bool] = lambda _remedy: True,
-    after: Callable[[Remedy], Problem | None] = lambda _remedy: None,
-) -> Reason:
+def explain(problem: Problem, trial: Trial | None = None) -> Reason:
     """Return why a problem has no plan. Where a limit ended the search for fewer constraints, the sentence says so.
 
-    `helps` says whether there is a plan with a remedy; those that do not help are not shown. `after` gives the problem in which a remedy
-    was followed, None where there is no such problem.
+    Remedies after which the trial finds no plan are not shown.
     """
-    (first, *further), remedies = _explained(problem, helps, after, Remedy(""), _MOST_CONFLICTS)
+    trial = trial or Untried()
+    (first, *further), remedies = _explained(problem, trial, Remedy(), _MOST_SOLVED)
+    further = further[: _MOST_CONFLICTS - 1]
     says = [first.says, *(f"{other.missing.removeprefix(', ')}: {other.says}".removeprefix(": ") for other in further)]
-    shown = [remedy.says for remedy in remedies]
+    shown = [remedy.words(trial.goes_with) for remedy in remedies]
     data = {**first.data, "remedies": shown, "further": [other.data for other in further]}
     return Reason(f"No plan{first.missing}: {'; once this is solved, '.join(says)}", data)
 
 
-def _explained(
-    problem: Problem, helps: Callable[[Remedy], bool], after: Callable[[Remedy], Problem | None], done: Remedy, most: int
-) -> tuple[Sequence[_Conflict], Sequence[Remedy]]:
+def solved_by(way: Remedy, trial: Trial) -> Sequence[Remedy]:
+    """Return what solves a conflict that is known from the schema alone: a way out, and what else has to be done."""
+    if trial.helps(way):
+        return [way]
+    rest = trial.after(way)
+    more = [] if rest is None else _explained(rest, trial, way, _MOST_SOLVED - 1)[1]
+    return [way.and_then(other) for other in more if other.is_exact]
+
+
+def _explained(problem: Problem, trial: Trial, done: Remedy, most: int) -> tuple[Sequence[_Conflict], Sequence[Remedy]]:
     """Return a conflict of what is left when some things were done, with up to `most` - 1 others, and what solves them together."""
-    first = _without_disks(problem) or _conflict(problem, lambda remedy: helps(done.and_then(remedy)))
+    first = _without_disks(problem) or _conflict(problem, trial, done)
     if most == 1 or any(remedy.is_exact for remedy in first.remedies):
         return [first], first.remedies
     without = first.without
     for way in (*first.in_vain, without):
-        if helps(done.and_then(way)):
+        if trial.helps(done.and_then(way)):
             return [first], first.remedies or [way]
-        rest = after(done.and_then(way))
-        others, more = ([], []) if rest is None else _explained(rest, helps, after, done.and_then(way), most - 1)
+        rest = trial.after(done.and_then(way))
+        others, more = ([], []) if rest is None else _explained(rest, trial, done.and_then(way), most - 1)
         if more and others[0].said != first.said:
             ways = first.remedies if way is without and first.remedies else [way]
             return [first, *others], [one.and_then(other) for one in ways for other in more]
     return [first], first.remedies
 
 
-def _conflict(problem: Problem, helps: Callable[[Remedy], bool]) -> _Conflict:
+def _conflict(problem: Problem, trial: Trial, done: Remedy) -> _Conflict:
     """Return one conflict of a problem."""
     sums = Sums(problem)
     constraints, minimal = minimal_conflict(problem, sums)
     given_up = least_to_give_up(problem, constraints, sums)
-    grown = least_to_grow(problem, constraints, sums)
     short = None if given_up is None else sum(mib * _times(problem, name, constraints) for name, mib in given_up.mib.items())
     said = [{"name": name, "says": _message(problem, name)} for name in constraints]
     said += _restrictions(problem, constraints)
-    lowered = least_to_lower(problem, constraints, given_up)
-    remedies = [*_remedies(problem, constraints, lowered, grown), *_relaxed(problem, constraints)]
-    asked = [remedy for remedy in remedies if remedy.is_exact][:_MOST_PLANNED]
-    in_vain = [remedy for remedy in asked if not helps(remedy)]
-    shown = [remedy for remedy in remedies if not remedy.is_exact or (remedy in asked and remedy not in in_vain)]
+    ways = [functools.partial(_lowered, constraints), functools.partial(_larger, constraints)]
+    tried = [found for way in ways if (found := _until_it_helps(problem, way, trial, done))]
+    relaxed = _relaxed(problem, constraints)
+    tried += [(remedy, trial.helps(done.and_then(remedy))) for remedy in relaxed[:_MOST_PLANNED]]
+    lacking = [
+        demand for demand in problem.demands if f"legs:{demand.name}" in constraints and len(problem.drives_of(demand.areas)) < demand.legs
+    ]
+    tried += [found for demand in lacking for found in _with_other_legs(problem, demand, trial, done)]
+    shown = [remedy for remedy, does_help in tried if does_help] or [_more_or_fewer(problem, demand) for demand in lacking]
     missing = "" if given_up is None else f", {'' if given_up.proven else 'at most '}{short} MiB short"
     doubt = "" if minimal else " (the search ended early, so some of this may not matter)"
     says = f"{'; '.join([*_sentences(problem, said), *_others_need(problem, constraints, short)])}{doubt}"
-    return _Conflict(says, missing, short, said, shown, in_vain)
+    return _Conflict(says, missing, short, said, shown, [remedy for remedy, does_help in tried if not does_help])
+
+
+def _until_it_helps(problem: Problem, way: Callable[[Problem, float], Remedy], trial: Trial, done: Remedy) -> tuple[Remedy, bool] | None:
+    """Return what a way finds, and more as long as percentages of what is left ask for more, and whether that helps."""
+    first = remedy = more = way(problem, 1.0)
+    if not first.is_exact:
+        return None
+    before, scale = float(more.amount), 1.0
+    for _round in range(_ROUNDS):
+        if trial.helps(done.and_then(remedy)):
+            return remedy, True
+        rest = trial.after(done.and_then(remedy))
+        more = Remedy() if rest is None else way(rest, scale)
+        # What grows with each round as the first did would never do; else the sum of all rounds to come is known from two.
+        ratio = more.amount / scale / before
+        if not more.amount or ratio >= 1:
+            break
+        before, scale = more.amount / scale, 1 / (1 - ratio)
+        remedy = remedy.and_then(more)
+    return first, False
 
 
 def _times(problem: Problem, name: str, constraints: Sequence[str]) -> int:
@@ -159,7 +194,7 @@ def _without_disks(problem: Problem) -> _Conflict | None:
     if not said:
         return None
     uses = [f"let {item['name'].split(':', 1)[1]} use disks that this machine has" for item in said]
-    return _Conflict("; ".join(item["says"] for item in said), "", None, said, [Remedy(listed(uses))])
+    return _Conflict("; ".join(item["says"] for item in said), "", None, said, [Remedy((listed(uses),))])
 
 
 def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str, str]]:
@@ -167,7 +202,7 @@ def _restrictions(problem: Problem, constraints: Sequence[str]) -> list[dict[str
     restricted = dict(problem.restrictions)
     involved = dict.fromkeys(name.split(":", 1)[1] for name in constraints if not name.startswith("disk:"))
     contradictory = any(name.startswith("max:") and f"min:{name[4:]}" in constraints for name in constraints) and len(constraints) == 2
-    drives = len({problem.drive_of(disk) for disk in range(len(problem.disk_names))})
+    drives = _count_drives(problem)
     # What needs more disks than there are lies nowhere, whichever it may use.
     too_many = {demand.name for demand in problem.demands if demand.kind is Kind.LEGS and demand.legs > drives}
     asked = [] if contradictory else [name for name in involved if name in restricted and name not in too_many]
@@ -203,7 +238,7 @@ def _message(problem: Problem, name: str) -> str:
             least = max((size for _area, size in boot_partition.sizes), default=0)
             if kind == "boot":
                 return f"every disk that boots needs its own {boot_partition.name}"
-            return f"{boot_partition.name} needs {least} MiB on every disk that boots"
+            return f"{boot_partition.name} needs {with_percentage(least, boot_partition.percentage)} on every disk that boots"
     demand = next(demand for demand in problem.demands if demand.name == subject and demand.space is not None)
     if kind == "legs":
         return _legs_message(problem, demand)
@@ -246,17 +281,19 @@ def _pool_message(problem: Problem, pool: Pool, kind: str) -> str:
     return {
         "vgcap": f"the vg {pool.name} must hold {members}",
         "max_pvs": f"the vg {pool.name} may be on {pool.max_pvs} {'disk' if pool.max_pvs == 1 else 'disks'} at most",
-        "min": f"the vg {pool.name} needs at least {pool.lo} MiB",
-        "max": f"the vg {pool.name} may have {pool.hi} MiB at most",
+        "min": f"the vg {pool.name} needs at least {with_percentage(pool.lo, pool.percentages[0])}",
+        "max": f"the vg {pool.name} may have {with_percentage(pool.hi or 0, pool.percentages[1])} at most",
     }[kind]
 
 
 def _demand_message(demand: Demand, kind: str) -> str:
     if kind == "min":
         own = f", and {demand.own} more for {demand.own_for}" if demand.own else ""
-        return f"{demand.name} needs at least {demand.lo - demand.own} MiB{own}"
+        return f"{demand.name} needs at least {with_percentage(demand.lo - demand.own, demand.percentages[0])}{own}"
     if kind == "max":
-        return f"{demand.name} may have {demand.hi} MiB at most"
+        most = demand.hi or 0
+        most = most if demand.data_in is None else demand.data_in(most)
+        return f"{demand.name} may have {with_percentage(most, demand.percentages[1])} at most"
     return f"{demand.name} must lie on one disk"
 
 
@@ -315,43 +352,74 @@ def _relaxed(problem: Problem, constraints: Sequence[str]) -> list[Remedy]:
         kind, _colon, subject = name.partition(":")
         if kind == "apart":
             says = f"let {subject} share disks with {_others(problem, name)}, without apart_from"
-            found.append(Remedy(says, relaxed=frozenset({name})))
+            found.append(Remedy((says,), keys={subject: {"apart_from": None}}))
         elif kind == "together":
             says = f"let {subject} lie on other disks than {_others(problem, name)}, without together_with"
-            found.append(Remedy(says, relaxed=frozenset({name})))
+            found.append(Remedy((says,), keys={subject: {"together_with": None}}))
     return found
 
 
-def _remedies(problem: Problem, constraints: Sequence[str], given_up: Change | None, grown: Change | None) -> list[Remedy]:
-    """Return remedies, each of which is enough by itself."""
-    lowered = [_lowered(problem, name, mib) for name, mib in (given_up.mib if given_up else {}).items()]
-    larger, sizes = [], {}
-    for disk, mib in (grown.mib if grown else {}).items():
-        size = problem.disk_sizes[problem.disk_names.index(disk)]
-        sizes[disk] = size + mib
-        larger.append(f"use a disk of at least {size + mib} MiB instead of {disk} ({size} MiB, {format_mib(mib)} more)")
-    remedies = [Remedy(listed([says for says, _least in lowered]), minimums=dict(least for _says, least in lowered))] if lowered else []
-    remedies += [Remedy(listed(larger), sizes=sizes)] if larger else []
-    for demand in problem.demands:
-        if f"legs:{demand.name}" in constraints and len(problem.drives_of(demand.areas)) < demand.legs:
-            fewer = "fewer copies" if demand.copies else "fewer spares or legs" if demand.spares else "fewer legs"
-            fewer = fewer if demand.group is None else "fewer stripes"
-            remedies.append(Remedy(f"let {demand.name} use at least {demand.legs} disks, or plan it with {fewer}"))
-    return remedies
+def _with_other_legs(problem: Problem, demand: Demand, trial: Trial, done: Remedy) -> Iterator[tuple[Remedy, bool]]:
+    """Give what may help a space that needs more drives than it may use, and whether it does."""
+    areas = demand.areas or range(len(problem.areas))
+    roomiest = max(areas, key=lambda area: (problem.areas[area].size, -area), default=None)
+    if roomiest is None:
+        return
+    lack = TooFewDrives(
+        name=demand.name,
+        legs=demand.legs,
+        spares=demand.spares,
+        copies=len(demand.copies),
+        usable=len(problem.drives_of(demand.areas)),
+        drives=_count_drives(problem),
+        like=problem.disk_names[problem.areas[roomiest].disk],
+    )
+    for ways in trial.ways_out(lack):
+        helping = next((way for way in ways if trial.helps(done.and_then(way))), None)
+        if ways:
+            yield helping or ways[-1], helping is not None
 
 
-def _lowered(problem: Problem, name: str, mib: int) -> tuple[str, tuple[str, int]]:
-    """Return how to lower a minimum by these MiB, as a sentence, and the space with its remaining minimum."""
+def _more_or_fewer(problem: Problem, demand: Demand) -> Remedy:
+    """Return in general words what would help a space that needs more drives than it may use."""
+    fewer = "copies" if demand.copies else "spares or legs" if demand.spares else "legs" if demand.group is None else "stripes"
+    there = _count_drives(problem)
+    more = f"let {demand.name} use at least {demand.legs}" if there >= demand.legs else f"add {demand.legs - there} or more"
+    return Remedy((f"{more} disks, or plan {demand.name} with fewer {fewer}",))
+
+
+def _count_drives(problem: Problem) -> int:
+    return len({problem.drive_of(disk) for disk in range(len(problem.disk_names))})
+
+
+def _larger(constraints: Sequence[str], problem: Problem, scale: float) -> Remedy:
+    """Return which disks would have to be larger."""
+    grown = least_to_grow(problem, constraints)
+    sizes = dict(zip(problem.disk_names, problem.disk_sizes))
+    return Remedy(
+        sizes={disk: FromTo(sizes[disk], sizes[disk] + math.ceil(mib * scale)) for disk, mib in (grown.mib if grown else {}).items() if mib}
+    )
+
+
+def _lowered(constraints: Sequence[str], problem: Problem, scale: float) -> Remedy:
+    """Return which minimums would have to be lower."""
+    found = least_to_lower(problem, constraints, least_to_give_up(problem, constraints))
+    changes = {} if found is None else found.mib
+    return Remedy(minimums={name.split(":", 1)[1]: _lower(problem, name, math.ceil(mib * scale)) for name, mib in changes.items() if mib})
+
+
+def _lower(problem: Problem, name: str, mib: int) -> FromTo:
+    """Return the minimum of a space, in the units of the schema, and the minimum that is these MiB lower."""
     space = name.split(":", 1)[1]
     minimums = [demand.lo for demand in problem.demands if demand.name == space]
     minimums += [size for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]
     wanted = max([0, *minimums, *(pool.lo for pool in problem.pools if pool.name == space)])
+    percentages = [(demand.lo, demand.percentages[0]) for demand in problem.demands if demand.name == space]
+    percentages += [(pool.lo, pool.percentages[0]) for pool in problem.pools if pool.name == space]
+    percentages += [(size, boot.percentage) for boot in problem.boot_partitions if boot.name == space for _area, size in boot.sizes]
+    written = dict(percentages).get(wanted, "")
     for demand in problem.demands:
         if demand.name == space and demand.data_in is not None and mib < wanted and demand.data_in(wanted - mib) > 0:
-            # In the units of the schema: what is for data.
             asked = wanted - demand.own
-            mib, wanted = max(0, asked - demand.data_in(wanted - mib)), asked
-    if mib >= wanted:
-        words = "" if format_mib(wanted) == f"{wanted} MiB" else f" ({format_mib(wanted)})"
-        return f"leave out {space}, which needs {wanted} MiB{words}", (space, 0)
-    return f"reduce the minimum of {space} from {wanted} to {wanted - mib} MiB ({format_mib(mib)} less)", (space, wanted - mib)
+            return FromTo(asked, min(asked, demand.data_in(wanted - mib)), written)
+    return FromTo(wanted, max(0, wanted - mib), written)

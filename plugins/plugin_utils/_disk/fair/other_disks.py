@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from ....module_utils._data.errors import NoSolution
 from ....module_utils._data.words import listed
 from ..conflict.contradiction import obvious_conflict
+from ..conflict.refusal import Why, unsaid, why
 from ..model import Allocation, Hardware, Schema, Space, SpaceType
 from ..place.search import has_no_choice
 from ..problem.formulate import formulate
@@ -54,7 +55,7 @@ class Settled:
     gap: Gap | None = None
 
 
-def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> Settled:
+def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0, refuse: Why = why) -> Settled:
     """Return the schema in which spaces on every disk may use the disks alone that the spaces from which they are apart leave them.
 
     Raises NoSolution where these have no place, or leave no disk.
@@ -78,12 +79,12 @@ def on_all_other_disks(hardware: Hardware, schema: Schema, reserve: int = 0) -> 
         others = _others(hardware, schema, spread.spaces, parts, smallest_first=smallest_first)
         if not others.spaces:
             return Settled(schema)
-        allocation = allocate_fair(hardware, others, reserve=reserve)
+        allocation = allocate_fair(hardware, others, reserve=reserve, refuse=refuse)
         disks = {name: _disks(others, allocation, own) for name, own in parts.items()}
         settled = _settled(hardware, schema, spread.spaces, parts, disks)
         first = first or settled
         try:
-            allocate_fair(hardware, settled, reserve=reserve)
+            allocate_fair(hardware, settled, reserve=reserve, refuse=unsaid)
             return Settled(settled, Gap(frozenset(parts) | spread.spaces, 1.0))
         except NoSolution:
             # Where the others lie on disks that the space needs, they may do with smaller ones.

@@ -9,13 +9,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
-from ....module_utils._data.errors import InputError, NoSolution
+from ....module_utils._data.errors import NoSolution
 from ..._common.highs import Undecided
 from ..conflict.contradiction import obvious_conflict
-from ..conflict.remedies import Remedy, applied, left
+from ..conflict.refusal import Why, why
 from ..conflict.shortage import Sums, is_divisible
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..place.search import only_placement, tight_placement, without_choice
@@ -29,11 +28,11 @@ from .tidy import tidied
 _FIRST_ON_DISK = (SpaceType.BIOS_GRUB, SpaceType.ESP)
 
 
-def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Allocation:
+def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0, refuse: Why = why) -> Allocation:
     """Return a plan: preferences first, then weighted max-min fair sizes, everything used that anybody can use.
 
     `reserve` MiB of every disk stay free. A plan that is not proven to be the best says so. Raises NoSolution with the conflict (or
-    saying that it is not known whether there is a plan), InputError for kept data that cannot be planned around.
+    saying that it is not known whether there is a plan), as `refuse` says it, InputError for kept data that cannot be planned around.
     """
     problem = formulate(hardware, schema, reserve)
     try:
@@ -48,12 +47,7 @@ def allocate_fair(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Al
             message, {"short": None, "constraints": [], "remedies": ["allow fewer disks for the spaces that lie on one disk"]}
         ) from None
     if solved is None:
-        # Loaded here: most machines have a plan, and Ansible compiles what it loads in every run.
-        from ..conflict.explain import explain
-
-        seen = hardware, schema, reserve
-        reason = explain(problem, functools.partial(has_plan, *seen), functools.partial(left, *seen))
-        raise NoSolution(reason.message, reason.data)
+        raise refuse(problem)
     return _allocation(schema, problem, *solved)
 
 
@@ -64,15 +58,6 @@ def best_levels(problem: Problem) -> Plan | None:
     except Undecided:
         return None
     return None if solved is None else as_plan(problem, solved[0].placement, solved[1])
-
-
-def has_plan(hardware: Hardware, schema: Schema, reserve: int, remedy: Remedy) -> bool:
-    """Return whether there is a plan once a remedy was followed."""
-    try:
-        problem = formulate(*applied(remedy, hardware, schema), reserve)
-        return bool(problem.demands or problem.kept) and _solve(problem) is not None
-    except (InputError, Undecided):
-        return False
 
 
 def _solve(problem: Problem) -> tuple[Found, Sizes] | None:

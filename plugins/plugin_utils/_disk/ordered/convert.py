@@ -10,15 +10,13 @@ vgs their room is counted in extents, after what each PV keeps for itself.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....module_utils._data.errors import Mistakes, NoSolution
 from ....module_utils._storage import lvm, overhead
 from ..._common.libraries import np
-from ..conflict.explain import explain
-from ..conflict.remedies import Remedy, applied, left
+from ..conflict.refusal import Why, why
 from ..model import Allocation, Hardware, Piece, Schema, SpaceType
 from ..problem.formulate import formulate
 from ..static.partitions import is_encrypted
@@ -29,20 +27,17 @@ _KNOWN = (SpaceType.LOGICAL_VOLUME, SpaceType.VOLUME_GROUP, SpaceType.PARTITION,
 _MIB = 1
 
 
-def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) -> Allocation:
+def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0, refuse: Why = why) -> Allocation:
     """Return the seed's allocation, whole and without its broken constraints; `reserve` MiB of every disk stay free.
 
-    Raises InputError for what the program cannot say, NoSolution with the conflict.
+    Raises InputError for what the program cannot say, NoSolution with the conflict as `refuse` says it.
     """
     _check_expressible(schema)
     try:
         sheet = _solve_all(schema, _room(hardware, schema, reserve))
     except (Infeasible, DoesNotPack) as error:
-        seen = hardware, schema, reserve
-        reason = explain(formulate(*seen), functools.partial(_has_plan, *seen), functools.partial(left, *seen))
-        if not reason.data["constraints"]:
-            raise _too_tight() from error
-        raise NoSolution(reason.message, reason.data) from error
+        reason = refuse(formulate(hardware, schema, reserve))
+        raise (reason if reason.conflict["constraints"] else _too_tight()) from error
     return Allocation(
         pieces=tuple(_pieces(hardware, schema, sheet, reserve)),
         volumes={at: int(sizes.sum()) for at, sizes in sheet.sizes.items() if schema.spaces[at].volume_group is not None},
@@ -52,16 +47,6 @@ def allocate_ordered(hardware: Hardware, schema: Schema, *, reserve: int = 0) ->
         warnings=sheet.warnings,
         striped={at: tuple(np.flatnonzero(sizes).tolist()) for at, sizes in sheet.sizes.items() if schema.spaces[at].is_striped},
     )
-
-
-def _has_plan(hardware: Hardware, schema: Schema, reserve: int, remedy: Remedy) -> bool:
-    """Return whether there is a plan once a remedy was followed."""
-    changed, wanted = applied(remedy, hardware, schema)
-    try:
-        _solve_all(wanted, _room(changed, wanted, reserve))
-    except (Infeasible, DoesNotPack):
-        return False
-    return bool(wanted.spaces)
 
 
 def _too_tight() -> NoSolution:

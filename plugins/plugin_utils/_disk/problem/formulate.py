@@ -209,6 +209,7 @@ class _Builder:
                 max_pvs=space.max_pvs,
                 lo=self._least_of_group(space) if group and not kept else 0,
                 hi=self._most_of_group(space) if group and not kept else None,
+                percentages=(space.min_percentage, space.max_percentage),
                 kept=self._kept.extents.get(position, 0),
                 least=max(least, _LEAST_PART) if space.type is SpaceType.PARTITIONS else 0,
                 is_group=group,
@@ -413,7 +414,8 @@ class _Builder:
         room = functools.partial(thin.room_for, extent=extent, chunk=space.chunk_size, metadata=space.metadata_size)
         least = room(data)
         most = None if space.max_size is None else max(least, room(space.max_size)) if space.max_size >= data else space.max_size
-        gross = replace(space, min_size=least, max_size=most)
+        percentage = space.min_percentage if data == space.min_size else ""
+        gross = replace(space, min_size=least, max_size=most, min_percentage=percentage)
         self._add(
             position,
             gross,
@@ -490,6 +492,7 @@ class _Builder:
                 data_in=data_in,
                 group=group,
                 copies=copies,
+                percentages=(space.min_percentage if lo == space.min_size else "", space.max_percentage),
                 floor=min(lo, least if floor is None else floor),
             )
         )
@@ -555,6 +558,7 @@ class _Builder:
             demands=tuple(sorted({*solid, *striped, *arrays})),
             pools=tuple(sorted(pools)),
             disks=tuple(sorted({piece.disk for piece in self._kept.pieces if piece.space in {*carriers, *groups}})),
+            percentage=space.min_percentage if space.min_size >= self._least_boot_partition(space) else "",
             floor=self._least_boot_partition(space),
         )
 

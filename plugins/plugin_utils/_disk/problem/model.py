@@ -86,6 +86,8 @@ class Demand:
     """Of a striped volume: the position of its vg; each leg is a part of one of its PVs, with the `metadata_size` of one."""
     copies: tuple[int, ...] = ()
     """Of what is made several times: the position of each space; the legs are those of all of them together."""
+    percentages: tuple[str, str] = ("", "")
+    """`lo` and `hi` as they were written, where that is a percentage."""
     floor: int = 0
     """What `lo` is at least, whatever is asked for: how many MiB what lies there needs."""
 
@@ -126,6 +128,8 @@ class Pool:
     least: int = 0
     is_group: bool = False
     """Whether it is a vg; else it is a space that may be cut in pieces."""
+    percentages: tuple[str, str] = ("", "")
+    """`lo` and `hi` as they were written, where that is a percentage."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,8 @@ class BootPartition:
     pools: tuple[int, ...]
     disks: tuple[int, ...] = ()
     """Disks that boot already: what carries is kept there."""
+    percentage: str = ""
+    """Its size as it was written, where that is a percentage."""
     floor: int = 0
     """The MiB that it has at least on every area, whatever is asked for."""
 

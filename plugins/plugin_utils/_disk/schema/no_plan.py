@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....module_utils._data.errors import NoSolution
+from ....module_utils._data.units import with_percentage
 from .entry import Entry
 from .values import Bounds
 
 
-def over_maximum(bounds: Bounds) -> str:
+def over_maximum(entry: Entry, bounds: Bounds) -> str:
     """Return by what a minimum is over its maximum."""
-    return f"{bounds.least} MiB is over max_size, which is {bounds.most} MiB"
+    least, most = _as_written(entry, bounds)
+    return f"{least} is over max_size, which is {most}"
+
+
+def _as_written(entry: Entry, bounds: Bounds) -> tuple[str, str]:
+    """Return minimum and maximum in words."""
+    least, most = (entry.values[key] for key in ("min_size", "max_size"))
+    written = [with_percentage(mib or 0, amount.percentage) for mib, amount in ((bounds.least, least), (bounds.most, most))]
+    return written[0], written[1]
 
 
 def no_twins(entries: Sequence[Entry], on_one_drive: str = "") -> NoSolution:
@@ -34,17 +43,17 @@ def no_twins(entries: Sequence[Entry], on_one_drive: str = "") -> NoSolution:
 
 def no_size_left(contradictions: Sequence[tuple[Entry, Bounds]]) -> NoSolution:
     """Return why there is no plan if minimums exceed maximums; with all numbers for the first."""
-    lines = [f"{item.place}.min_size: {over_maximum(bounds)}" for item, bounds in contradictions]
+    lines = [f"{item.place}.min_size: {over_maximum(item, bounds)}" for item, bounds in contradictions]
     item, bounds = contradictions[0]
-    most = bounds.most or 0
+    least, most = _as_written(item, bounds)
     conflict = {
-        "short": bounds.least - most,
+        "short": bounds.least - (bounds.most or 0),
         "constraints": [
-            {"name": f"min:{item.id}", "says": f"{item.id} needs at least {bounds.least} MiB"},
-            {"name": f"max:{item.id}", "says": f"{item.id} may have at most {most} MiB"},
+            {"name": f"min:{item.id}", "says": f"{item.id} needs at least {least}"},
+            {"name": f"max:{item.id}", "says": f"{item.id} may have at most {most}"},
         ],
         "remedies": [
-            f"reduce the minimum of {item.id} from {bounds.least} to {most} MiB",
+            f"reduce the minimum of {item.id} from {least} to {bounds.most} MiB",
             f"raise the maximum of {item.id} from {most} to {bounds.least} MiB",
         ],
     }

@@ -158,7 +158,7 @@ class _Reader:
         lvm.check_volumes(spaces, self.mistakes)
         if self.mistakes:
             for entry, bounds in self.contradictions:
-                self.mistakes.add(f"{entry.place}.min_size", over_maximum(bounds))
+                self.mistakes.add(f"{entry.place}.min_size", over_maximum(entry, bounds))
         self.mistakes.check()
         if self.contradictions:
             raise no_size_left(self.contradictions)
@@ -479,7 +479,7 @@ class _Reader:
         bounds = bounds_of(values, relative, entry.place, self.mistakes)
         if bounds.contradictory:
             self.contradictions.append((entry, bounds))
-        least = values["size"] or values["min_size"]
+        least, most = (values["size"] or values[key] for key in ("min_size", "max_size"))
         check_options(entry, self.mistakes)
         if entry.type is SpaceType.ZPOOL:
             check_zpool(entry, self.mistakes)
@@ -492,7 +492,8 @@ class _Reader:
             place=entry.place,
             min_size=bounds.least,
             max_size=bounds.most,
-            min_share=float(least.number / 100) * max(1, legs) if least is not None and least.relative else 0.0,
+            min_percentage="" if least is None else least.percentage,
+            max_percentage="" if most is None else most.percentage,
             weight=values["weight"],
             allowed=choice.allowed,
             sector=max((self.hardware.disks[disk].logical_block for disk in choice.allowed), default=SECTOR),

@@ -26,6 +26,11 @@ class Amount:
     number: Fraction
     relative: bool = False
 
+    @property
+    def percentage(self) -> str:
+        """A percentage in words; nothing for MiB."""
+        return f"{float(self.number):g} %" if self.relative else ""
+
 
 class SpaceSize(Kind):
     """A size of a space; only a minimum may be nothing."""

@@ -131,7 +131,7 @@ def test_too_few_disks_for_the_legs() -> None:
     reason = explain(posed(hardware_of(100, 100), {"id": "r", "type": "raid", "level": "raid1", "legs": 3, "min_size": 10}))
     assert reason.data["short"] is None
     assert [item["name"] for item in reason.data["constraints"]] == ["legs:r"]
-    assert reason.data["remedies"] == ["let r use at least 3 disks, or plan it with fewer legs"]
+    assert reason.data["remedies"] == ["add 1 or more disks, or plan r with fewer legs"]
 
 
 def test_a_conflict_without_any_of_its_names_is_none() -> None:

@@ -55,6 +55,38 @@ def test_the_sentence_adds_up_with_spaces_that_are_in_no_conflict() -> None:
     assert all(number in str(error) for number in ("524288", "20480", "457860", "86908"))
 
 
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        pytest.param([{"id": "x", "type": "partition", "min_size": "30 %"}], "min:x", id="a partition"),
+        pytest.param([{"id": "x", "type": "raid", "level": "raid1", "legs": 2, "size": "30 %"}], "min:x", id="an array"),
+        pytest.param([{"id": "x", "type": "zpool", "size": "30 %"}], "min:x", id="a ZFS pool"),
+        pytest.param([{"id": "x", "type": "vg", "min_size": "30 %"}], "min:x", id="a group"),
+        pytest.param([GROUP[0], {**POOL, "min_size": "60 %", "contains": []}], "min:x", id="a thin pool"),
+        pytest.param([{"id": "x", "type": "esp", "size": "30 %"}], "min:x", id="a boot partition"),
+    ],
+)
+def test_a_percentage_is_said_as_it_was_written_with_its_mib(schema: list[Plain], name: str) -> None:
+    other = [
+        {"id": "other", "type": "vg", "contains": ["most"]},
+        {"id": "most", "type": "lv", "size": 180_000},
+        {"id": "boots", "type": "partition", "per_disk": True, "size": 8, "boot": True},
+    ]
+    conflict = refused([*schema, *other], machine(100_000, 100_000)).conflict
+    says = {item["name"]: item["says"] for item in conflict["constraints"]}
+    written = next(str(entry.get("size") or entry["min_size"]) for entry in schema if entry["id"] == "x")
+    assert re.search(rf"{written} \(\d+ MiB\)", says[name])
+    assert "%" not in says.get("min:most", "")
+
+
+def test_bounds_that_contradict_each_other_are_said_as_they_were_written() -> None:
+    error = refused([{"id": "x", "type": "partition", "min_size": "90 %", "max_size": "30 %"}], machine(100_000))
+    says = {item["name"]: item["says"] for item in error.conflict["constraints"]}
+    assert "90 % (89998 MiB)" in says["min:x"]
+    assert "30 % (29999 MiB)" in says["max:x"]
+    assert all("%" in remedy for remedy in error.conflict["remedies"])
+
+
 def test_what_is_kept_is_named() -> None:
     there = {"number": 1, "name": "win", "start": 1, "size": 56_832}
     facts = machine(59_085, empty=False, table="gpt", partitions=[there])

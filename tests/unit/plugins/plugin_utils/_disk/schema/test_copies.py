@@ -68,7 +68,7 @@ def test_too_few_disks() -> None:
     with pytest.raises(NoSolution) as caught:
         plan([50_000] * 3, PAIRS)
     assert str(caught.value) == "No plan: pair is wanted 2 times and needs 4 disks, and may use 3"
-    assert caught.value.conflict["remedies"] == ["let pair use at least 4 disks, or plan it with fewer copies"]
+    assert caught.value.conflict["remedies"] == ["plan pair with count: 1", "add 1 disk like a"]
 
 
 def test_optional_ones_are_made_as_often_as_there_is_room() -> None:

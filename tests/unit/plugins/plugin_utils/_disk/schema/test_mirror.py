@@ -59,7 +59,7 @@ def test_disks_that_differ_are_no_twins(other: Plain) -> None:
     with pytest.raises(NoSolution) as caught:
         plan(disks, {**BOOT, "mirror": "required"})
     assert "boot needs disks of one transport, kind, block size and, within 2 %, size" in str(caught.value)
-    assert caught.value.conflict["remedies"] == ["let boot use disks that are alike, or ask for no mirror"]
+    assert caught.value.conflict["remedies"] == ["plan boot without mirror"]
 
 
 def test_a_machine_with_one_disk_is_not_warned() -> None:

@@ -63,7 +63,7 @@ def test_too_few_disks_are_told_with_those_that_stand_by() -> None:
     with pytest.raises(NoSolution) as caught:
         plan(3, ARRAY)
     assert str(caught.value) == "No plan: data needs 4 disks, 1 of them as spares, and may use 3"
-    assert caught.value.conflict["remedies"] == ["let data use at least 4 disks, or plan it with fewer spares or legs"]
+    assert caught.value.conflict["remedies"] == ["plan data with spares: 0", "add 1 disk like a"]
 
 
 def test_what_makes_no_sense_is_told_at_once() -> None:
