@@ -31,8 +31,9 @@ from .fair.solve import allocate_fair
 from .idle import IdleDisks
 from .model import Allocation, Hardware, Schema, Space, SpaceType
 from .plan_cache import PlanCache, SharedCache
+from .problem.areas import canonical_order
 from .problem.boot_partition import with_boot_partition
-from .problem.formulate import canonical_order, formulate
+from .problem.formulate import formulate
 from .problem.model import Problem
 from .schema.eligible import EligibleKind, kept_names, qualify
 from .schema.hardware import parse_hardware, reordered

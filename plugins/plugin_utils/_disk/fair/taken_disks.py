@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from ..existing import is_used
 from ..model import Hardware, Schema, Space
-from ..problem.formulate import canonical_order, formulate
+from ..problem.areas import canonical_order
+from ..problem.formulate import formulate
 from ..problem.model import Demand, GrowthOrder, Kind
 
 Taken = Mapping[frozenset[str], frozenset[int]]

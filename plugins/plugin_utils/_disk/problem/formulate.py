@@ -9,16 +9,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ....module_utils._data.errors import Mistakes
-from ....module_utils._storage import btrfs, cache, gpt, overhead, thin, zfs
+from ....module_utils._storage import btrfs, cache, overhead, thin, zfs
 from ....module_utils._storage.filesystems import made_on
 from ....module_utils._storage.raid import RaidLevel, data_legs
-from ..existing import is_used
-from ..model import Disk, Hardware, Schema, Space, SpaceType
+from ..model import Hardware, Schema, Space, SpaceType
+from .areas import areas_of
+from .data_room import StripedData, ThinData, ZfsData, in_extents
 from .kept import Kept, find_kept
 from .model import Area, BootPartition, Demand, GrowthOrder, Kind, Pool, PreferredAreas, Problem
 from .relations import relations_of
@@ -27,17 +27,6 @@ _BOOT_PARTITIONS = (SpaceType.ESP, SpaceType.BIOS_GRUB)
 _BOOT_MOUNTS = ("/boot", "/")
 _LEAST_PART = 16
 """MiB: of what is spread over disks nothing smaller is worth a partition."""
-
-
-def canonical_order(disks: Sequence[Disk]) -> list[int]:
-    """Return the positions of the disks in the order that decides ties: by path of attachment, else by id; never by sdX.
-
-    Digits count as numbers, so that the tenth port comes after the second.
-    """
-    paths = [_natural(disk.path) for disk in disks]
-    # Paths are the same from machine to machine, ids are not, so that each would be taken apart for this once.
-    decided = len(set(paths)) == len(paths)
-    return sorted(range(len(disks)), key=lambda position: (paths[position], () if decided else _natural(disks[position].id)))
 
 
 def formulate(hardware: Hardware, schema: Schema, reserve: int = 0, *, heads_first: bool = False) -> Problem:
@@ -51,7 +40,7 @@ def formulate(hardware: Hardware, schema: Schema, reserve: int = 0, *, heads_fir
     heads = dict(_heads_of_striped(schema, kept)) if heads_first else {}
     on = [
         (sum(head for group, head in heads.items() if area.disk in schema.spaces[group].allowed), area)
-        for area in _areas(hardware, schema, kept, reserve)
+        for area in areas_of(hardware, schema, kept, reserve)
     ]
     areas = tuple(replace(area, size=area.size - taken) for taken, area in on if area.size > taken)
     builder = _Builder(hardware, schema, kept, areas, heads)
@@ -64,76 +53,6 @@ def _heads_of_striped(schema: Schema, kept: Kept) -> Iterator[tuple[int, int]]:
         inside = [space for space in schema.spaces if space.volume_group == group.id]
         if position not in kept.spaces and any(space.is_striped for space in inside):
             yield position, overhead.pv_head(group.encrypt or any(space.encrypt for space in inside))
-
-
-@functools.lru_cache(maxsize=4096)
-def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
-    # Compared by their length and then as text, numbers of any length are in their order without being made into numbers.
-    numbers_and_words = [(number.lstrip("0"), word) for number, word in re.findall(r"([0-9]+)|([^0-9]+)", text)]
-    return tuple((1, 0, word) if word else (0, len(number), number) for number, word in numbers_and_words)
-
-
-def _areas(hardware: Hardware, schema: Schema, kept: Kept, reserve: int) -> Iterable[Area]:
-    head, tail = (0, 0) if schema.flat else (gpt.HEAD, gpt.TAIL)
-    # Where two disks are equal to a space, it lies on the first of them: one that nothing is on.
-    for position in sorted(canonical_order(hardware.disks), key=lambda position: is_used(hardware.disks[position])):
-        start, gaps = head, []
-        for piece in sorted((piece for piece in kept.pieces if piece.disk == position), key=lambda piece: piece.start or 0):
-            begin = piece.start or 0
-            gaps.append((start, begin - start))
-            start = max(start, begin + piece.size)
-        gaps.append((start, hardware.disks[position].size - tail - start))
-        yield from (Area(position, begin, size) for begin, size in _less(gaps, reserve) if size > 0)
-
-
-def _less(gaps: Sequence[tuple[int, int]], reserve: int) -> list[tuple[int, int]]:
-    # What is to stay free is taken from the end of the disk.
-    left, result = reserve, []
-    for begin, size in reversed(gaps):
-        taken = min(left, max(size, 0))
-        left -= taken
-        result.append((begin, size - taken))
-    return result[::-1]
-
-
-@dataclasses.dataclass(frozen=True)
-class _ZfsData:
-    """How much of a ZFS pool is for data."""
-
-    shape: zfs.Shape
-    ashift: int
-    unit: int
-
-    def __call__(self, gross: int) -> int:
-        return zfs.room(self.shape, gross // self.unit, self.ashift)
-
-
-@dataclasses.dataclass(frozen=True)
-class _ThinData:
-    """How much of a thin pool is for data."""
-
-    extent: int
-    chunk: int | None
-    metadata: int | None
-
-    def __call__(self, gross: int) -> int:
-        return thin.divide(gross // self.extent * self.extent, self.extent, self.chunk, self.metadata).size
-
-
-@dataclasses.dataclass(frozen=True)
-class _StripedData:
-    """How much of the legs of a striped volume is for data: whole extents of each, after the head of its PV."""
-
-    stripes: int
-    extent: int
-    head: int
-
-    def __call__(self, gross: int) -> int:
-        return max(0, gross // self.stripes - self.head) // self.extent * self.extent * self.stripes
-
-    def legs_for(self, size: int) -> int:
-        """Return the MiB of all legs together that hold so many."""
-        return self.stripes * (self.head + _in_extents(-(-size // self.stripes), self.extent))
 
 
 class _Builder:
@@ -226,7 +145,7 @@ class _Builder:
         # A maximum between two extents gives way to the minimum, as that of a volume does.
         if group.max_size is None or group.max_size < group.min_size:
             return group.max_size
-        return max(group.max_size, _in_extents(group.min_size, group.extent_size))
+        return max(group.max_size, in_extents(group.min_size, group.extent_size))
 
     def _encrypted(self, group: Space) -> bool:
         return group.encrypt or any(member.encrypt for member in self._schema.spaces if member.volume_group == group.id)
@@ -328,7 +247,7 @@ class _Builder:
             spares=space.spares,
             own=max(0, least - data) if space.min_size else 0,
             own_for="what ZFS keeps free and for itself",
-            data_in=_ZfsData(shape, space.ashift, unit),
+            data_in=ZfsData(shape, space.ashift, unit),
         )
 
     def _volume(self, position: int, space: Space) -> None:
@@ -361,7 +280,7 @@ class _Builder:
         elif not main.areas and space.allowed:
             says = f"the vg {main.name} lies on arrays or is kept, so where {space.id} lies in it is not chosen here; leave stripes out"
             self._mistakes.add(f"{space.place}.stripes", says)
-        data = _StripedData(unit, extent, head)
+        data = StripedData(unit, extent, head)
         smallest = data.legs_for(max(unit * extent, least))
         wanted = data.legs_for(max(space.min_size, 1)) if space.min_size else 0
         most = space.max_size
@@ -423,8 +342,8 @@ class _Builder:
             least=extent,
             unit=extent,
             pool=self._section(owner, space),
-            own=least - _in_extents(data, extent),
-            data_in=_ThinData(extent, space.chunk_size, space.metadata_size),
+            own=least - in_extents(data, extent),
+            data_in=ThinData(extent, space.chunk_size, space.metadata_size),
         )
 
     def _section(self, owner: int, space: Space) -> int:
@@ -646,12 +565,8 @@ def _may_be_cut(space: Space) -> bool:
 
 def _least_for_volumes(schema: Schema, pool: Space, extent: int) -> int:
     """Return how many MiB of room for data a thin pool needs at least, for its volumes to come to no more than is allowed."""
-    given_out = sum(_in_extents(space.min_size, extent) for space in schema.spaces if space.thin_pool == pool.id)
+    given_out = sum(in_extents(space.min_size, extent) for space in schema.spaces if space.thin_pool == pool.id)
     return math.ceil(given_out / pool.overcommit)
-
-
-def _in_extents(size: int, extent: int) -> int:
-    return -(-size // extent) * extent
 
 
 def _least_device(space: Space) -> int:

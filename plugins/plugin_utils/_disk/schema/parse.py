@@ -15,7 +15,7 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....module_utils._data.errors import Mistakes, suggest
+from ....module_utils._data.errors import Mistakes
 from ....module_utils._data.kinds import kind_of
 from ....module_utils._data.words import listed
 from ....module_utils._storage import btrfs, zfs
@@ -25,6 +25,7 @@ from ..model import Dataset, Hardware, Schema, Space, SpaceType, Subvolume
 from . import lvm
 from .alike import groups_of_alike
 from .btrfs import legs_of_btrfs, with_btrfs
+from .containers import groups_of, pools_of
 from .copies import check_copies, copies
 from .disks import DiskNames, UnknownDisk, as_tiers, without_repetition
 from .drives import on_one_drive
@@ -53,7 +54,6 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 _VOLUMES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.THIN_VOLUME})
 """What a vg contains."""
 _ON_LEGS = frozenset({SpaceType.RAID, SpaceType.BTRFS, SpaceType.ZPOOL})
-_IN_GROUPS = (SpaceType.LOGICAL_VOLUME, SpaceType.THIN_POOL, SpaceType.RAID)
 _FLAT_TYPES = frozenset({SpaceType.LOGICAL_VOLUME, SpaceType.PARTITION, SpaceType.PARTITIONS})
 
 
@@ -116,8 +116,8 @@ class _Reader:
         entries = [made for entry in entries for made in self._mirrored(entry, entries)]
         # An entry whose id or type is wrong is checked like the others, so that all its mistakes are reported.
         known = [entry for entry in entries if entry.id and entry.type is not None]
-        groups = self._groups(known)
-        self.pools = self._pools(known)
+        groups = groups_of(known, self.left_out, self.mistakes)
+        self.pools = pools_of(known, self.left_out, self.mistakes)
         groups |= {name: groups[pool] for name, pool in self.pools.items() if pool in groups}
         lvm.check_kept(known, groups, self.mistakes)
         caches = lvm.caches_of(known, groups, self.left_out, self.mistakes)
@@ -327,60 +327,6 @@ class _Reader:
             if value is not None and space_type is not None and space_type not in KEYS_OF_SOME.get(key, SpaceType):
                 types = ", ".join(sorted(KEYS_OF_SOME[key]))
                 self.mistakes.add(f"{place}.{key}", f"makes no sense for the type {space_type}; it is for {types}")
-
-    def _groups(self, known: Sequence[Entry]) -> dict[str, str]:
-        """Return the vg of every space that a vg contains."""
-        by_id = {item.id: item for item in known}
-        groups: dict[str, str] = {}
-        for group in known:
-            if group.type is SpaceType.VOLUME_GROUP:
-                for position, member in enumerate(group.values["contains"]):
-                    self._join(group, f"contains[{position}]", member, by_id, groups)
-        some = any(item.type is SpaceType.VOLUME_GROUP for item in known)
-        for item in known:
-            if item.type is SpaceType.LOGICAL_VOLUME and item.id not in groups and some:
-                self.mistakes.add(item.place, f"{item.id} is in no vg, though the schema has some; add it to the 'contains' of one")
-            elif item.type is SpaceType.THIN_POOL and item.id not in groups:
-                self.mistakes.add(item.place, f"{item.id} is in no vg; a thin_pool lies in one, so add it to the 'contains' of a vg")
-        return groups
-
-    def _pools(self, known: Sequence[Entry]) -> dict[str, str]:
-        """Return the thin pool of every volume that one contains."""
-        by_id = {item.id: item for item in known}
-        pools: dict[str, str] = {}
-        for pool in known:
-            for position, member in enumerate(pool.values["contains"] if pool.type is SpaceType.THIN_POOL else ()):
-                self._join(pool, f"contains[{position}]", member, by_id, pools)
-        for item in known:
-            if item.type is SpaceType.THIN_VOLUME and item.id not in pools:
-                self.mistakes.add(item.place, f"{item.id} is in no thin_pool; add it to the 'contains' of one")
-            if item.type is SpaceType.THIN_VOLUME and item.values["size"] is None and not self.mistakes.has(f"{item.place}.size"):
-                self.mistakes.add(f"{item.place}.size", "is missing; a thin volume needs a size to show")
-            if item.type is SpaceType.THIN_VOLUME and item.values["mount"] == "/boot":
-                self.mistakes.add(f"{item.place}.mount", "GRUB cannot read /boot in a thin pool; put it on a partition, an lv or a raid")
-        return pools
-
-    def _join(self, group: Entry, key: str, member: t.Any, by_id: Mapping[str, Entry], groups: dict[str, str]) -> None:
-        inside = (SpaceType.THIN_VOLUME,) if group.type is SpaceType.THIN_POOL else _IN_GROUPS
-        place = f"{group.place}.{key}"
-        if isinstance(member, str) and member in self.left_out:
-            return
-        if not isinstance(member, str):
-            self.mistakes.add(place, f"is {kind_of(member)}; must be the id of a space, or a mapping with 'id'")
-        elif member not in by_id:
-            self.mistakes.add(place, f"there is no space {member!r}{suggest(member, by_id)}")
-        elif by_id[member].type not in inside:
-            may = (
-                "a thin_pool contains thin"
-                if group.type is SpaceType.THIN_POOL
-                else "a vg contains lv and thin_pool, and any raid that it lies on"
-            )
-            self.mistakes.add(place, f"{member!r} has type {by_id[member].type}; {may}")
-        elif member in groups:
-            twice = f"twice in this {group.type}" if groups[member] == group.id else f"already in the {group.type} {groups[member]!r}"
-            self.mistakes.add(place, f"{member!r} is {twice}; a space is in one {group.type}")
-        else:
-            groups[member] = group.id
 
     def _choices(self, entries: Sequence[Entry], groups: Mapping[str, str]) -> dict[str, _Choice]:
         """Return the disks of every space by its place.

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.model import Disk
-from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.formulate import canonical_order, formulate
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.areas import canonical_order
+from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.formulate import formulate
 from ansible_collections.bareon.allocator.plugins.plugin_utils._disk.problem.model import Area, GrowthOrder, Kind
 from ansible_collections.bareon.allocator.tests.support.disk.build import hardware_of, schema_of
 
