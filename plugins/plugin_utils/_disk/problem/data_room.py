@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How much of what a space takes on disks is for data, where that is no plain share of it."""
+"""How much of what a space takes on disks is for data, where that is no plain share."""
 
 from __future__ import annotations
 
