@@ -47,10 +47,10 @@ class StripedData:
         return max(0, gross // self.stripes - self.head) // self.extent * self.extent * self.stripes
 
     def legs_for(self, size: int) -> int:
-        """Return the MiB of all legs together that hold so many."""
+        """Return the MiB of all legs together that hold this size."""
         return self.stripes * (self.head + in_extents(-(-size // self.stripes), self.extent))
 
 
 def in_extents(size: int, extent: int) -> int:
-    """Return the MiB of the whole extents that hold so many MiB."""
+    """Return a size rounded up to whole extents, in MiB."""
     return -(-size // extent) * extent
