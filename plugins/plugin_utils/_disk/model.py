@@ -56,6 +56,11 @@ class Firmware(StrEnum):
     BIOS = "bios"
 
 
+BOOT_PARTITIONS = {Firmware.UEFI: SpaceType.ESP, Firmware.BIOS: SpaceType.BIOS_GRUB}
+"""What a disk that boots carries for each firmware."""
+ESP_MOUNT = "/boot/efi"
+
+
 @dataclass(frozen=True)
 class ExistingSpace:
     """A partition or logical volume that is on the disk before planning; start and size in MiB, rounded outwards.

@@ -41,7 +41,7 @@ from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.main
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.place import place
 from ansible_collections.bareon.allocator.plugins.plugin_utils._group.tasks.redistribute import run_redistribute
 from ansible_collections.bareon.allocator.tests.support.group.answers import found_in
-from ansible_collections.bareon.allocator.tests.support.house.share import examples
+from ansible_collections.bareon.allocator.tests.support.house.share import examples, share
 
 NEW = {"memory": 3000, "disk": 20_000, "vcpus": 6}
 STATES = [{}, {}, {"drained": True}, {"offline": True}, {"unreachable": True}]
@@ -133,7 +133,7 @@ def test_who_does_not_answer_is_neither_left_nor_entered(action):
         looked_at += len(list(found_in(answer, "instance", "from", "to"))) + len(list(found_in(answer, "score", "nodes")))
         found += [(seed, *fault) for fault in faults(cluster, answer)]
     assert found == []
-    assert looked_at > len(DRAWS) // 10
+    assert share() > 1 or looked_at > len(DRAWS) // 10, "too few of the draws say anything"
 
 
 def test_capacity_counts_nodes_that_take_instances():
@@ -145,7 +145,7 @@ def test_capacity_counts_nodes_that_take_instances():
         taking = {name for group in answer["groups"] for name in group["nodes"]}
         assert {states[name] for name in taking} <= {"up"}, seed
         counted += len(taking)
-    assert counted > len(DRAWS) // 2
+    assert share() > 1 or counted > len(DRAWS) // 2, "too few of the draws say anything"
 
 
 def drawn_rules(cluster: Cluster, chance: random.Random) -> tuple[Rule, ...]:
@@ -215,4 +215,4 @@ def test_rules_are_kept_beside_nodes_of_every_state(action):
         looked_at += len(list(found_in(answer, "instance", "from", "to"))) + len(list(found_in(answer, "score", "nodes")))
         found += [(seed, *fault) for fault in (*faults(cluster, answer), *broken_rules(cluster, answer, returns="maintenance" in action))]
     assert found == []
-    assert looked_at > len(DRAWS) // 20
+    assert share() > 1 or looked_at > len(DRAWS) // 20, "too few of the draws say anything"

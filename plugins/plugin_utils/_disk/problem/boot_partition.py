@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....module_utils._storage import overhead
-from ..model import Firmware, Hardware, Schema, Space, SpaceType
-
-_ESP_MOUNT = "/boot/efi"
+from ..model import BOOT_PARTITIONS, ESP_MOUNT, Hardware, Schema, Space, SpaceType
 
 
 def with_boot_partition(hardware: Hardware, schema: Schema) -> Schema:
@@ -19,10 +17,9 @@ def with_boot_partition(hardware: Hardware, schema: Schema) -> Schema:
 
     Where it lies follows from the spaces that boot. Without known firmware nothing is added.
     """
-    needed = {Firmware.UEFI: SpaceType.ESP, Firmware.BIOS: SpaceType.BIOS_GRUB}
     if hardware.firmware is None or not any(space.boot for space in schema.spaces):
         return schema
-    needed_type = needed[hardware.firmware]
+    needed_type = BOOT_PARTITIONS[hardware.firmware]
     if any(space.type is needed_type for space in schema.spaces) or _is_mirrored_esp(schema, needed_type):
         return schema
     return replace(schema, spaces=(*schema.spaces, _added(hardware, schema, needed_type)))
@@ -30,7 +27,7 @@ def with_boot_partition(hardware: Hardware, schema: Schema) -> Schema:
 
 def _is_mirrored_esp(schema: Schema, needed_type: SpaceType) -> bool:
     """Return whether an array stands for the ESP: mirrored with its superblock at the end it looks like one to the firmware."""
-    return needed_type is SpaceType.ESP and any(space.type is SpaceType.RAID and _ESP_MOUNT in space.mounts for space in schema.spaces)
+    return needed_type is SpaceType.ESP and any(space.type is SpaceType.RAID and ESP_MOUNT in space.mounts for space in schema.spaces)
 
 
 def _added(hardware: Hardware, schema: Schema, needed_type: SpaceType) -> Space:
@@ -47,6 +44,6 @@ def _added(hardware: Hardware, schema: Schema, needed_type: SpaceType) -> Space:
         min_size=size,
         max_size=size,
         allowed=frozenset(range(len(hardware.disks))),
-        mount=_ESP_MOUNT if is_esp and all(_ESP_MOUNT not in space.mounts for space in schema.spaces) else None,
+        mount=ESP_MOUNT if is_esp and all(ESP_MOUNT not in space.mounts for space in schema.spaces) else None,
         fs_type="vfat" if is_esp else None,
     )

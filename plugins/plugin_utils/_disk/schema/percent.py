@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ....module_utils._storage import btrfs, lvm, overhead, thin, zfs
 from ....module_utils._storage.raid import data_legs
-from ..model import Disk, Firmware, SpaceType
+from ..model import BOOT_PARTITIONS, ESP_MOUNT, Disk, Firmware, SpaceType
 from .entry import Entry
 from .sizes import Amount
 
@@ -156,7 +156,7 @@ class Percentages:
         return self._data_legs(entry)
 
     def _boot_partitions(self, own: frozenset[int]) -> Iterator[tuple[int, int]]:
-        """Yield the boot partitions of the disks that boot, those that are added to a schema without any among them."""
+        """Yield the boot partitions of the disks that boot, with that which is added when a plan is made."""
         carriers = self._carriers()
         known = [entry for entry in self.entries if entry.type in _BOOT_TYPES]
         wanted = [entry.values["size"] or entry.values["min_size"] for entry in known]
@@ -169,12 +169,20 @@ class Percentages:
             else math.ceil(amount.number)
             for entry, amount in zip(known, wanted)
         ]
-        if not known and self.firmware is not None and any(entry.values["boot"] for entry in carriers):
-            sizes = [overhead.ESP_DEFAULT if self.firmware is Firmware.UEFI else overhead.BIOS_GRUB]
+        sizes += [usual[added] for added in self._added(carriers)]
         if not all(self.allowed[entry.id] <= own for entry in carriers):
             return
         pieces = max((self._boots_on(entry) for entry in carriers), default=1)
         yield from ((size, pieces) for size in sizes)
+
+    def _added(self, carriers: Sequence[Entry]) -> Iterator[SpaceType]:
+        """Yield the type of the boot partition that the firmware needs and the schema lacks, which is added when a plan is made."""
+        if self.firmware is None or not any(entry.values["boot"] for entry in carriers):
+            return
+        needed = BOOT_PARTITIONS[self.firmware]
+        mirrored = [entry for entry in self.entries if entry.type is SpaceType.RAID and entry.values["mount"] == ESP_MOUNT]
+        if not any(entry.type is needed for entry in self.entries) and not (needed is SpaceType.ESP and mirrored):
+            yield needed
 
     def _carriers(self) -> list[Entry]:
         """Return what boots: what says so, else what has /boot, else what has /."""

@@ -110,9 +110,8 @@ def test_a_hundred_percent_leave_room_for_boot_partitions(
     added = overhead.ESP_DEFAULT if uefi else overhead.BIOS_GRUB
     taken = added if esp is None else esp + (0 if uefi else added)
     assert not [warning for warning in plan["warnings"] if "no room" in warning]
-    if esp is None or uefi:
-        whole = size - 2 - taken
-        assert [size_of(plan, f"p{at}") for at in range(len(shares))] == [whole * share // 100 for share in shares]
+    whole = size - 2 - taken
+    assert [size_of(plan, f"p{at}") for at in range(len(shares))] == [whole * share // 100 for share in shares]
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,7 @@ def test_moves_that_are_left_give_way_to_repairs_of_another_group():
         ("offline", {"state": "up"}, False),
         ("drained", {"rules": True}, False),
     ],
-    ids=lambda value: str(value),
+    ids=str,
 )
 def test_repairs_that_are_left_leave_no_node_that_has_fallen_silent_and_take_nobody_who_is_to_stay(first, later, leaves):
     one = follower(threshold=1.0)
