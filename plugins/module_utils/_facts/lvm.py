@@ -30,7 +30,7 @@ _LOGICAL_COMMAND = (
     "--all",
     *_REPORT,
     "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode,"
-    "stripes,stripe_size,seg_pe_ranges",
+    "stripes,stripe_size,seg_pe_ranges,lv_role,origin",
 )
 _IDENTITY_OF_PHYSICAL, _IDENTITY_OF_LOGICAL = "pv_name,pv_uuid,vg_name,vg_uuid", "vg_name,vg_uuid,lv_name,lv_uuid"
 
@@ -63,7 +63,9 @@ class PhysicalVolume:
 
 @dataclass(frozen=True)
 class LogicalVolume:
-    """A logical volume that is not hidden; `host` is the name of the host that made it, as LVM remembers it.
+    """A logical volume that is not hidden, or a snapshot that is merged into its origin.
+
+    `host` is the name of the host that made it, as LVM remembers it.
 
     One in a thin pool has its name as `pool`. A thin pool itself has a `chunk`, and `metadata` in addition to its size for data.
     `cache` is the name of what one is cached by, `mode` how. `stripes` are the numbers of stripes that its segments have, none where that
@@ -85,6 +87,9 @@ class LogicalVolume:
     stripes: tuple[int, ...] = ()
     stripe_size: int = 0
     extents: Mapping[str, int] = field(default_factory=dict)
+    origin: str = ""
+    """What this is a snapshot of, unless it is a thin one: LVM removes it with its origin. Its `size` is its room for changes."""
+    merging: bool = False
 
     @property
     def unfinished(self) -> bool:
@@ -155,7 +160,9 @@ def read_lvm(host: Host, tree: Tree) -> tuple[tuple[PhysicalVolume, ...], tuple[
         segments.setdefault((row["vg_uuid"], row["lv_name"].strip("[]")), []).append(row)
     return (
         tuple(_physical(host, tree, row) for row in physical if row["pv_uuid"]),
-        tuple(_segmented(host, tree, _logical(row), segments) for row in volumes if not row["lv_name"].startswith("[")),
+        tuple(
+            _segmented(host, tree, _logical(row), segments) for row in volumes if not row["lv_name"].startswith("[") or _is_snapshot(row)
+        ),
         {row["vg_uuid"]: _number(row, "lv_size") for row in volumes if row["lv_name"].endswith("_pmspare]")},
     )
 
@@ -201,6 +208,10 @@ def _physical(host: Host, tree: Tree, row: dict[str, str]) -> PhysicalVolume:
     )
 
 
+def _is_snapshot(row: dict[str, str]) -> bool:
+    return "thicksnapshot" in (row.get("lv_role") or "").split(",")
+
+
 def _number(row: dict[str, str], column: str) -> int:
     return to_integer(row.get(column)) or 0
 
@@ -212,7 +223,7 @@ def _logical(row: dict[str, str]) -> LogicalVolume:
     return LogicalVolume(
         group=row["vg_name"],
         group_uuid=row["vg_uuid"],
-        name=row["lv_name"],
+        name=row["lv_name"].strip("[]"),
         uuid=row["lv_uuid"],
         size=_number(row, "lv_size"),
         tags=tags,
@@ -222,4 +233,6 @@ def _logical(row: dict[str, str]) -> LogicalVolume:
         mode=(row.get("cache_mode") or "") if "cache" in kinds else "",
         metadata=_number(row, "lv_metadata_size") if is_pool else 0,
         chunk=_number(row, "chunk_size") if is_pool else 0,
+        origin=(row.get("origin") or "").strip("[]") if _is_snapshot(row) else "",
+        merging=_is_snapshot(row) and row["lv_name"].startswith("["),
     )

@@ -130,6 +130,15 @@ class Present:
             return ()
         return tuple(volume for volume in self.logical if (volume.group_uuid, volume.pool) == (pool.group_uuid, pool.name))
 
+    def snapshots_of(self, origin: LogicalVolume) -> tuple[LogicalVolume, ...]:
+        """Return the snapshots of a volume that are not thin."""
+        return tuple(volume for volume in self.logical if (volume.group_uuid, volume.origin) == (origin.group_uuid, origin.name))
+
+    def removed_with(self, volume: LogicalVolume) -> tuple[LogicalVolume, ...]:
+        """Return the volumes that LVM removes with one: those in it if it is a thin pool, and all snapshots that are not thin."""
+        inside = self.volumes_in(volume)
+        return tuple(each for one in (*inside, volume) for each in (*self.snapshots_of(one), *((one,) if one is not volume else ())))
+
     def zpool_on(self, device: Device) -> t.Optional[Zpool]:
         """Return the imported ZFS pool that a device belongs to."""
         found = device.filesystem

@@ -364,8 +364,7 @@ def _destroyed(present: Present, stacks: Sequence[Stack], groups: Sequence[Group
     refilled = [volume for group in groups for volume in group.volumes if volume.refills]
     roots = [device for table in tables for device in table.destroyed] + [match.device for match in rebuilt if match.device is not None]
     removed = [volume for group in groups for volume in (*group.replaced, *group.removed)]
-    # With a pool all goes that is in it.
-    removed = [each for volume in removed for each in (*present.volumes_in(volume), volume)]
+    removed = [each for volume in removed for each in (*present.removed_with(volume), volume)]
     roots += [device for volume in removed for device in present.devices_of(volume)]
     unique = {device.name: device for device in roots}
     return Destroyed(tuple(unique.values()), tuple(volume.device for volume in refilled if volume.device is not None))

@@ -49,6 +49,8 @@ def picture_of(present: Present, disks: Iterable[str]) -> Picture:
             if device.is_part or _is_seen_through_member(present, device):
                 continue
             below = (mapper_node(volume.group, volume.pool),) if volume is not None and volume.pool else _parents(present, device)
+            if volume is not None and volume.origin:
+                below = (mapper_node(volume.group, volume.origin),)
             piece = _piece(present, device, pieces[_key(disk)].heading, below)
             uuid = str(device.filesystem.uuid) if device.filesystem is not None else ""
             cache = cached_by(volume.cache, volume.mode) if volume is not None and volume.cache else ""

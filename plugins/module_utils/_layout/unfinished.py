@@ -76,6 +76,10 @@ def volume_stranger(layout: Layout, present: Present, device: str, known: Logica
 
     As long as it is not marked as cleared it may have what lay in its room before.
     """
+    for snapshot in (known, *present.snapshots_of(known)):
+        if snapshot.origin:
+            path = f"{known.group}/{snapshot.name}"
+            return f"{known.group}/{known.name} is unfinished, but no run left {path}, a snapshot of {snapshot.origin}"
     there = present.device_of(known)
     if CLEARED not in known.tags or there is None:
         return None

@@ -160,9 +160,16 @@ class GroupPlan:
 
     @property
     def replaced(self) -> tuple[LogicalVolume, ...]:
-        """The volumes and pools that are removed and created again, without volumes that go with their pool."""
+        """The volumes and pools that are removed and created again, without those that go with their pool or origin."""
         found = [plan.present for plan in self.plans if plan.action is VolumeAction.REPLACE and plan.present is not None]
         return _without_pooled(found, (*found, *self.removed))
+
+    @property
+    def freed(self) -> tuple[LogicalVolume, ...]:
+        """The volumes that give their room back: those that are removed, and snapshots that go with them."""
+        gone = (*self.removed, *self.replaced)
+        names = {volume.name for volume in gone}
+        return (*gone, *(volume for volume in (self.present.volumes if self.present is not None else ()) if volume.origin in names))
 
 
 def judge_groups(layout: Layout, present: Present, stacks: Sequence[Stack], keep_unlisted: bool) -> tuple[GroupPlan, ...]:
@@ -190,7 +197,11 @@ def _judge(layout: Layout, present: Present, group: DesiredGroup, stacks: Mappin
     gone = {pool.desired.name for pool in pools if pool.action is VolumeAction.REPLACE}
     volumes = _with_pools(volumes, gone, known) if gone else volumes
     listed = {each.desired.name for each in GroupPlan(group, known, new, volumes, pools=pools).plans}
-    unlisted = tuple(volume for volume in known.volumes if volume.name not in listed) if may_wipe and not keep_unlisted else ()
+    unlisted = (
+        tuple(volume for volume in known.volumes if volume.name not in listed and not volume.merging)
+        if may_wipe and not keep_unlisted
+        else ()
+    )
     caches = _with_block_problems(
         [_judge_cache(known, cache, volumes, mine.get(cache.device)) for cache in layout.caches_of(group.name)], mine
     )
@@ -214,9 +225,10 @@ def _keeping(layout: Layout, group: VolumeGroup) -> Iterator[LogicalVolume]:
 
 
 def _without_pooled(volumes: Sequence[LogicalVolume], others: Sequence[LogicalVolume]) -> tuple[LogicalVolume, ...]:
-    """Return volumes without those whose pool is among others: they go with it."""
+    """Return volumes without those whose pool or origin is among others: they go with it."""
     pools = {volume.name for volume in others if volume.is_pool}
-    return tuple(volume for volume in volumes if volume.pool not in pools)
+    origins = {volume.name for volume in others}
+    return tuple(volume for volume in volumes if volume.pool not in pools and volume.origin not in origins)
 
 
 def _judge_cache(group: VolumeGroup, desired: DesiredCache, volumes: Sequence[VolumePlan], stack: t.Optional[Stack]) -> CachePlan:
@@ -265,7 +277,7 @@ def _is_leftover(present: Present, volume: LogicalVolume, group: VolumeGroup, po
     sizes = {extents_for(pool.desired.metadata, group.extent_size) * group.extent_size for pool in pools if pool.action in _MADE}
     device = present.device_of(volume)
     empty = device is None or not (device.signatures or device.mountpoints or device.openers or present.tree.children(device.name))
-    plain = not (volume.is_pool or volume.pool or volume.tags)
+    plain = not (volume.is_pool or volume.pool or volume.tags or volume.origin or present.snapshots_of(volume))
     return _LVM_OWN_NAME.fullmatch(volume.name) is not None and plain and volume.size in sizes and empty
 
 
@@ -309,7 +321,7 @@ def _pool_problem(desired: DesiredPool, known: LogicalVolume, size: int, extent:
 def _with_pools(volumes: Sequence[VolumePlan], gone: t.AbstractSet[str], group: VolumeGroup) -> tuple[VolumePlan, ...]:
     """Return plans of volumes when these pools are removed: those in them are created again, and only others are activated."""
     lost = [volume.present is not None and volume.present.pool in gone for volume in volumes]
-    others = tuple(volume.name for volume in group.volumes if volume.name not in gone and volume.pool not in gone)
+    others = tuple(volume.name for volume in group.volumes if volume.name not in gone and volume.pool not in gone and not volume.merging)
     return tuple(
         replace(volume, action=VolumeAction.REPLACE, opening=None, problem=None)
         if is_lost
@@ -365,7 +377,8 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
     filesystem = layout.filesystem_on(top_of(layout, desired.device))
     if known.unfinished:
         opening: t.Optional[Step] = None if _runs(present, device) else ActivateGroup(group.name)
-        action = VolumeAction.REFILL if same_size else VolumeAction.REPLACE
+        # Snapshots of what is made again would keep what was there before, and need room for that.
+        action = VolumeAction.REFILL if same_size and not present.snapshots_of(known) else VolumeAction.REPLACE
         stranger, sealed = volume_stranger(layout, present, desired.device, known), sealed_on(present, device)
         keeps = keeps_volume(layout, desired)
         if sealed is not None and stranger is None and device is not None and not may_wipe:
@@ -381,8 +394,9 @@ def _judge_volume(layout: Layout, present: Present, group: VolumeGroup, desired:
         action = VolumeAction.REPLACE if may_wipe and not keeps else VolumeAction.KEEP
         return VolumePlan(desired, action, known, device, problem=misplaced)
     striped = _striped_otherwise(desired, known) or _uneven(desired, group.extent_size)
-    if striped is not None:
-        return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=striped)
+    fixed = striped or _fixed_by_snapshots(present, desired, known, group.extent_size)
+    if fixed is not None:
+        return VolumePlan(desired, VolumeAction.KEEP, known, device, problem=fixed)
     if device is None or not _runs(present, device):
         return VolumePlan(desired, VolumeAction.KEEP, known, device, ActivateGroup(group.name))
     found = look_at_volume(layout, present, desired.device, device)
@@ -408,10 +422,22 @@ def _misplaced(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:
     """Return why a present volume is not where the desired one is to be: in a thin pool, in another one, or in none."""
     if known.is_pool:
         return f"{desired.group}/{desired.name} is a thin pool, but wanted as a volume"
+    if known.origin:
+        return f"{desired.title} is a snapshot of {known.origin}, but wanted as a volume of its own"
     if known.pool == desired.pool:
         return None
     there, wanted = (f"in the thin pool {pool}" if pool else "in no thin pool" for pool in (known.pool, desired.pool))
     return f"{desired.group}/{desired.name} is {there}, but wanted {wanted}; volumes are not moved"
+
+
+def _fixed_by_snapshots(present: Present, desired: DesiredVolume, known: LogicalVolume, extent: int) -> t.Optional[str]:
+    """Return why a volume keeps its size: LVM resizes no active origin of snapshots."""
+    snapshots = ", ".join(f"{known.group}/{snapshot.name}" for snapshot in present.snapshots_of(known))
+    if not snapshots or desired.size <= known.size < desired.size + extent:
+        return None
+    sizes = f"from {in_mib(known.size)} to {in_mib(desired.size)}"
+    advice = "merge or remove them (lvconvert --merge, lvremove)"
+    return f"{desired.title} would have to be resized {sizes}, but has snapshots: {snapshots}; {advice}"
 
 
 def _striped_otherwise(desired: DesiredVolume, known: LogicalVolume) -> t.Optional[str]:
@@ -502,7 +528,7 @@ def check_room(layout: Layout, plan: GroupPlan, grown: Mapping[str, int]) -> Ite
     room = sum(extents_of(layout, volume, extent) for volume in plan.desired.physical if volume.device in plan.new)
     room += known.free // extent if known is not None else 0
     room += sum((grown.get(volume.device, 0)) // extent for volume in plan.desired.physical)
-    freed = [volume.size + volume.metadata for volume in (*plan.removed, *plan.replaced) if not volume.pool]
+    freed = [volume.size + volume.metadata for volume in plan.freed if not volume.pool]
     room += sum(size // extent for size in freed)
     needed = sum(_extents_needed(volume, extent) for volume in plan.volumes if not volume.desired.pool)
     needed += sum(_extents_of_pool(pool, extent) for pool in plan.pools) + _extents_of_spare(plan, extent)
@@ -523,7 +549,7 @@ def _check_parts(layout: Layout, plan: GroupPlan, grown: Mapping[str, int], take
     room = {volume.device: extents_of(layout, volume, extent) for volume in new}
     names = {name: device for device, name in plan.there.items()}
     for volume in known.physical if known is not None else ():
-        freed = sum(gone.extents.get(str(volume.device), 0) for gone in (*plan.removed, *plan.replaced))
+        freed = sum(gone.extents.get(str(volume.device), 0) for gone in plan.freed)
         device = names.get(str(volume.device), str(volume.device))
         room[device] = (volume.free + grown.get(device, 0)) // extent + freed
     for each in plan.in_turn(extent):

@@ -467,7 +467,7 @@ class ShrinkLogicalVolume(KeptVolumeStep):
 
 @dataclass(frozen=True)
 class RemoveLogicalVolume(VolumeStep):
-    """Remove a logical volume (to be replaced, or not wanted any more), a thin pool with all its volumes.
+    """Remove a logical volume (to be replaced, or not wanted any more), a thin pool with all its volumes, an origin with its snapshots.
 
     `begun`: it is a pool that a run was cut off at, and that may be such that nothing can activate it.
     """
@@ -540,9 +540,9 @@ class FinishLogicalVolumes(_MarkStep):
 
 
 def volumes(present: Present, group: str, names: Collection[str], keeps: bool) -> Iterator[Reach]:
-    """Give the devices of volumes, with a pool those of all its volumes."""
+    """Give the devices of volumes, and of those that are removed with them."""
     known = [volume for volume in present.logical if volume.group == group and volume.name in names]
-    inside = [other for volume in known for other in present.volumes_in(volume)]
+    inside = [other for volume in known for other in present.removed_with(volume)]
     return (Reach(device.name, keeps=keeps) for volume in (*inside, *known) for device in present.devices_of(volume))
 
 

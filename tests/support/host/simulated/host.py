@@ -63,6 +63,7 @@ class Volume:
     cache: str = ""
     mode: str = ""
     stripes: int = 1
+    origin: str = ""
 
     @property
     def extents(self) -> int:
@@ -576,6 +577,7 @@ class SimulatedHost:
                 cache=volume.cache,
                 mode=volume.mode,
                 stripes=(volume.stripes,),
+                origin=volume.origin,
                 extents={
                     physical[uuid][0].name: sum(count for own, _first, count in volume.segments if own == uuid)
                     for uuid in dict.fromkeys(own for own, _first, _count in volume.segments)

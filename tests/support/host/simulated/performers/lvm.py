@@ -145,6 +145,7 @@ def _create_striped(host: SimulatedHost, step: CreateStripedVolume) -> Pieces:
 
 def _extend_striped(host: SimulatedHost, step: ExtendStripedVolume) -> Pieces:
     group, volume = group_named(host, step.group), volume_named(host, step.group, step.name)
+    _need_no_snapshots(group, step.name)
     need(volume.stripes == step.stripes, f"{step.name} has {volume.stripes} stripes")
     more = _allocate_striped(host, group, step, step.size // EXTENT - volume.extents)
     yield from commit_metadata(host, with_volume(group, replace(volume, segments=(*volume.segments, *more))))
@@ -154,8 +155,13 @@ def volume_named(host: SimulatedHost, group: str, name: str) -> Volume:
     return next(volume for volume in group_named(host, group).volumes if volume.name == name)
 
 
+def _need_no_snapshots(group: Group, name: str) -> None:
+    need(all(volume.origin != name for volume in group.volumes), f"{name} is an origin of snapshots")
+
+
 def _extend_volume(host: SimulatedHost, step: ExtendLogicalVolume) -> Pieces:
     group, volume = group_named(host, step.group), volume_named(host, step.group, step.name)
+    _need_no_snapshots(group, step.name)
     if volume.pool:
         yield from commit_metadata(host, with_volume(group, replace(volume, virtual=step.size)))
         return
@@ -170,6 +176,7 @@ def _shrink_volume(host: SimulatedHost, step: ShrinkLogicalVolume) -> Pieces:
     host.media.sign(block, step.type, (uuid, min(size, step.size), *more))
     yield
     group, volume, left = group_named(host, step.group), volume_named(host, step.group, step.name), step.size // EXTENT
+    _need_no_snapshots(group, step.name)
     kept = []
     for physical, first, count in volume.segments:
         kept.append((physical, first, min(count, left)))
@@ -183,7 +190,8 @@ def _remove_volume(host: SimulatedHost, step: RemoveLogicalVolume) -> Pieces:
     lost = {known.name for known in group.volumes if known.uuid in host.lost}
     (named,) = [known for known in group.volumes if known.name == step.name]
     need(step.begun or (named.name not in lost and named.pool not in lost), f"the pool of {step.name} cannot be activated")
-    gone = [known for known in group.volumes if known.name in (step.name, f"[{named.cache}_cvol]") or known.pool == step.name]
+    names = (step.name, f"[{named.cache}_cvol]")
+    gone = [known for known in group.volumes if known.name in names or step.name in (known.pool, known.origin)]
     for known in gone:
         users = [user for user in host.users(f"dm-{known.uuid}") if user not in {f"dm-{other.uuid}" for other in gone}]
         need(not users, f"{known.name} is in use by {users}")

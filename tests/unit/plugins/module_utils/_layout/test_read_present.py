@@ -23,7 +23,7 @@ REPORT = "--config devices/use_devicesfile=0 --readonly --reportformat json --un
 PVS = f"pvs {REPORT} pv_name,pv_uuid,pv_size,dev_size,pv_free,pe_start,pv_mda_count,pv_mda_size,vg_name,vg_uuid,vg_extent_size"
 COLUMNS = (
     "vg_name,vg_uuid,lv_name,lv_uuid,lv_size,lv_tags,lv_host,lv_layout,pool_lv,lv_metadata_size,chunk_size,cache_mode,"
-    "stripes,stripe_size,seg_pe_ranges"
+    "stripes,stripe_size,seg_pe_ranges,lv_role,origin"
 )
 LVS = f"lvs --all {REPORT} {COLUMNS}"
 SDA = "/dev/sda"
@@ -134,6 +134,20 @@ def test_stripes_are_read_of_all_segments_of_a_volume_and_of_what_a_cache_is_of(
     assert warm.stripes == (2,)
     assert wide.entry == {"name": "wide", "vgname": "vg0", "size": 12, "stripes": 2, "stripe_size": 64}
     assert "stripes" not in mixed.entry
+
+
+def test_thick_snapshots_are_read_with_their_origin_thin_ones_without():
+    """lvs shows a snapshot that is being merged in brackets."""
+
+    def row(name, role, origin, shown=None):
+        known = {"vg_name": "vg0", "vg_uuid": "vg-uuid", "lv_name": shown or name, "lv_uuid": f"uuid-of-{name}", "lv_size": "4194304"}
+        return {**known, "lv_tags": "", "lv_layout": "linear", "lv_role": role, "origin": origin}
+
+    rows = [row("data", "public,origin,thickorigin", ""), row("before", "public,snapshot,thicksnapshot", "data")]
+    rows += [row("back", "public,snapshot,thicksnapshot", "data", "[back]"), row("thin", "public,snapshot,thinsnapshot", "th")]
+    present = read_present(machine().with_command(LVS, report("lv", *rows)), layout(SDA))
+    found = {volume.name: (volume.origin, volume.merging) for volume in present.logical}
+    assert found == {"data": ("", False), "before": ("data", False), "back": ("data", True), "thin": ("", False)}
 
 
 def test_what_is_in_a_thin_pool_does_not_count_as_being_on_its_parts():
