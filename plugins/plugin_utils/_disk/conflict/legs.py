@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from .remedies import Entry, Remedy, TooFewDrives, container_of
 
 _RESTRICTIONS = ("disks", "avoid_disks")
+_MOST_ADDED = 64
+"""Disks: what lacks more is not mended by adding disks to the machine."""
 _OF_ARRAYS = ("level", "legs", "spares", "chunk", "layout", "bitmap", "write_mostly")
 Keys = Mapping[str, t.Any]
 
@@ -26,7 +28,8 @@ def ways_out(lack: TooFewDrives, schema: Sequence[Entry]) -> list[list[Remedy]]:
     says = f"let {owner.get('id')} use any disk, without {' and '.join(given)}"
     free = Remedy((says,), keys={str(owner.get("id")): dict.fromkeys(given)})
     missing, in_all = lack.legs - lack.usable, max(0, lack.legs - lack.drives)
-    more = [Remedy(added={lack.like: missing})] + ([free.and_then(Remedy(added={lack.like: in_all}))] if given and in_all else [])
+    more = [Remedy(added={lack.like: missing})] if missing <= _MOST_ADDED else []
+    more += [free.and_then(Remedy(added={lack.like: in_all}))] if given and 0 < in_all <= _MOST_ADDED else []
     fewer = []
     for keys in _fewer_legs(entry, lack) if lack.usable else ():
         said = " and ".join(f"{key}: {value}" for key, value in keys.items() if value is not None)
