@@ -48,3 +48,15 @@ def test_a_copy_is_not_made_again_of_what_was_half_cleared(loops: Loops, kind: s
     CopyContents(old, new, SIZE * MIB, kind).run(LocalMachine())
     assert digest(new) == whole
     assert places(old) == []
+
+
+def test_what_the_new_one_has_from_before_is_taken_for_no_copy(loops: Loops) -> None:
+    """A second header of LUKS is left where the first MiB held no more than the first one."""
+    old, new = new_disk(loops, SIZE), new_disk(loops, SIZE)
+    subprocess.run([*MADE["ext4"], old], check=True, capture_output=True)
+    subprocess.run([*MADE["crypto_LUKS"], "--luks2-metadata-size=4m", new], input=b"a passphrase", check=True, capture_output=True)
+    run("dd", "if=/dev/zero", f"of={new}", "bs=1M", "count=1", "conv=fsync,notrunc", "status=none")
+    assert places(new), "nothing is left"
+    whole = digest(old)
+    CopyContents(old, new, SIZE * MIB, "ext4").run(LocalMachine())
+    assert digest(new) == whole

@@ -251,17 +251,23 @@ class CopyContents(Step):
 
         wipefs overwrites the magic bytes of each with zeros; FAT has one of a single byte.
         """
-        outcome = machine.run(signatures_command(self.new))
-        found = parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else ()
+        found, left = (
+            parse_signatures(outcome.stdout) if outcome is not None and outcome.code == 0 else ()
+            for outcome in map(machine.run, (signatures_command(self.new), signatures_command(self.device)))
+        )
         try:
-            magics = [
-                tuple(machine.read_bytes(device, offset, 1) for device in (self.device, self.new))
-                for signature in found
-                for offset in signature.offsets
-            ]
+            magics, kept = (
+                [
+                    tuple(machine.read_bytes(device, offset, 1) for device in (self.device, self.new))
+                    for signature in signatures
+                    for offset in signature.offsets
+                ]
+                for signatures in (found, left)
+            )
         except OSError as error:
             raise StepFailed(f"cannot compare {self.new} with {self.device}: {error.strerror}") from error
-        return any(any(new) and not any(old) for old, new in magics)
+        # What the new one has from before a first copy is no copy: it lacks what the old one has.
+        return all(old == new for old, new in kept) and any(any(new) and not any(old) for old, new in magics)
 
     def _probes(self) -> tuple[Sequence[str], Sequence[str]]:
         return probe_command(self.new), probe_command(self.device)
