@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The JSON Schema of a dynamic schema beside the product: what one refuses the other refuses, but for what a JSON Schema cannot say.
+"""The JSON Schema of a dynamic schema beside the product: what one refuses the other refuses, except what a JSON Schema cannot say.
 
 Spaces with values of all kinds, schemas drawn from the JSON Schema, and these damaged.
 """

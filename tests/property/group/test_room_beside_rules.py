@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Room that is made beside rules and tolerances, held against every set of moves; limits are counted by their definitions alone."""
+"""Room that is made beside rules and tolerances, compared with every set of moves; limits are counted as they are defined."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Blank:
 
 
 def present(size: int) -> Present:
-    """A disk with a partition of 100 MiB, an open container on it, and in that an ext4 of so many MiB."""
+    """A disk with a partition of 100 MiB, an open container on the partition, and in the container an ext4 of `size` MiB."""
     disk = Device("sda", "/dev/sda", "disk", 1000 * MIB, table=Table("gpt", "uuid", (ENTRY,)))
     part = Device("sda1", "/dev/sda1", "part", 100 * MIB, ("sda",), partition=ENTRY, filesystem=Filesystem("crypto_LUKS", "uuid", None))
     opened = Device("dm-0", "/dev/mapper/x", "crypt", 84 * MIB, ("sda1",), luks=Luks(2, None, 1, 16 * MIB))
