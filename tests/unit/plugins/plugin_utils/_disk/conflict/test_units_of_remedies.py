@@ -93,3 +93,9 @@ def test_what_is_kept_is_named() -> None:
     schema = [{"id": "win", "type": "partition", "keep_data": True}, {"id": "lin", "type": "partition", "size": 4096}]
     says = {item["name"]: item["says"] for item in refused(schema, facts).conflict["constraints"]}
     assert "win (56832 MiB)" in says["disk:d0"]
+
+
+@pytest.mark.parametrize("legs", [40, 10_000_000])
+def test_no_more_disks_are_offered_than_a_machine_takes(legs: int) -> None:
+    remedies = refused([{"id": "x", "type": "raid", "level": "raid1", "legs": legs}], machine(100_000, 100_000)).conflict["remedies"]
+    assert any(f"add {legs - 2} disks" in remedy for remedy in remedies) == (legs == 40)
